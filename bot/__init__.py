@@ -1,0 +1,1 @@
+"""Tocsin: one package per concern, Discord only at the rim; see ARCHITECTURE.md."""
