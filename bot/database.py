@@ -1,0 +1,304 @@
+"""
+Open, migrate and close the database; its lock and its clock.
+
+SQLite lives in one file and takes one ``run`` at a time, held by a lock beside the file; PostgreSQL serves several
+processes, each holding its instance name by an advisory lock on a connection of its own.
+"""
+
+import contextlib
+import datetime as dt
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import asyncpg
+import filelock
+from tortoise.context import TortoiseContext
+from tortoise.migrations.executor import MigrationExecutor
+
+from bot.errors import BotError
+from bot.transactions import Dialect, connection, dialect, fetch
+
+MODEL_MODULES = (
+    "models.audit_log",
+    "models.discord_message_log",
+    "models.event",
+    "models.event_repeater",
+    "models.guild_settings",
+    "models.instance",
+    "models.ops_note",
+    "models.reminder_due",
+    "models.repeater_exception",
+)
+# Any constant will do as long as it never changes: it keeps two processes from migrating at once.
+_MIGRATION_LOCK = 0x70C51
+_BUSY_TIMEOUT_MILLISECONDS = 10_000
+# The library's 16 KB cut the write-ahead log short after each checkpoint, and every commit then grew the file again:
+# claim and finalize took 1.4 times as long.
+_WAL_BYTES_KEPT = 64 * 1024 * 1024
+
+
+class DatabaseUnavailableError(BotError):
+    """The database cannot be opened."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"The database at {shown_url(url)} cannot be opened: {reason}.")
+
+
+class UnknownDatabaseError(BotError):
+    """The address names no database that Tocsin runs on."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{shown_url(url)} is no database address; use sqlite://PATH or postgres://USER@HOST/NAME.")
+
+
+class AlreadyRunningError(BotError):
+    """Another process holds what this one needs for its whole life."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"Another `tocsin run` already holds {what}; stop it first, or give this one its own.")
+
+
+class UnmigratedError(BotError):
+    """The database lacks tables that this version needs."""
+
+    def __init__(self, pending: list[str]) -> None:
+        super().__init__(
+            f"The database waits for {len(pending)} migration(s), {pending[0]} first; run `tocsin migrate`."
+        )
+
+
+def shown_url(url: str) -> str:
+    """Return the address without its password, for a message or a log."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return url.replace(f":{parts.password}@", ":[hidden]@", 1)
+
+
+def dialect_of(url: str) -> Dialect:
+    """
+    Return which database an address names.
+
+    Raises:
+        UnknownDatabaseError: it names none that is known.
+    """
+    match urlsplit(url).scheme:
+        case "sqlite":
+            return Dialect.SQLITE
+        case "postgres" | "postgresql" | "asyncpg":
+            return Dialect.POSTGRES
+        case _:
+            pass
+    raise UnknownDatabaseError(url)
+
+
+def sqlite_path(url: str) -> Path:
+    """Return the file that a ``sqlite://PATH`` address names."""
+    return Path(unquote(url.removeprefix("sqlite://")))
+
+
+def tortoise_config(url: str, *, pool_size: int = 5) -> dict[str, Any]:
+    """Return the ORM's configuration: one connection whose alias is its dialect, so that no SQL is cached across."""
+    kind = dialect_of(url)
+    if kind is Dialect.SQLITE:
+        engine, credentials = "bot.sqlite_client", _sqlite_credentials(url)
+    else:
+        engine, credentials = "bot.asyncpg_client", _postgres_credentials(url, pool_size)
+    return {
+        "connections": {kind.value: {"engine": engine, "credentials": credentials}},
+        "apps": {
+            "models": {
+                "models": list(MODEL_MODULES),
+                "default_connection": kind.value,
+                "migrations": "migrations",
+            }
+        },
+        "use_tz": True,
+        "timezone": "UTC",
+    }
+
+
+def _sqlite_credentials(url: str) -> dict[str, Any]:
+    return {
+        "file_path": str(sqlite_path(url)),
+        "journal_mode": "WAL",
+        "synchronous": "FULL",
+        "journal_size_limit": _WAL_BYTES_KEPT,
+        "foreign_keys": "ON",
+        "busy_timeout": _BUSY_TIMEOUT_MILLISECONDS,
+    }
+
+
+def _postgres_credentials(url: str, pool_size: int) -> dict[str, Any]:
+    # asyncpg reads the whole address itself, sockets and options included.
+    return {"dsn": _postgres_dsn(url), "minsize": 1, "maxsize": pool_size}
+
+
+def _postgres_dsn(url: str) -> str:
+    return url.replace("asyncpg://", "postgresql://", 1)
+
+
+@contextlib.asynccontextmanager
+async def opened(url: str, *, pool_size: int = 5, everywhere: bool = False) -> AsyncIterator[None]:
+    """
+    Open the database for this context and close it on every way out.
+
+    ``everywhere``: also for tasks made outside this context (the bot's gateway events); once per process.
+
+    Raises:
+        DatabaseUnavailableError: it cannot be reached.
+        UnknownDatabaseError: the address names no known database.
+    """
+    if dialect_of(url) is Dialect.SQLITE:
+        _make_folder(url)
+    async with TortoiseContext() as context:
+        await context.init(config=tortoise_config(url, pool_size=pool_size), _enable_global_fallback=everywhere)
+        try:
+            await fetch("SELECT 1 AS one")
+        except Exception as error:
+            raise DatabaseUnavailableError(url, _reason(error)) from error
+        yield
+
+
+def _make_folder(url: str) -> None:
+    try:
+        sqlite_path(url).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatabaseUnavailableError(url, _reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return (text[0] if text else type(error).__name__).rstrip(".")
+
+
+def _executor() -> MigrationExecutor:
+    app = {"models": list(MODEL_MODULES), "migrations": "migrations", "default_connection": dialect().value}
+    return MigrationExecutor(connection(), {"models": app})
+
+
+async def pending_migrations() -> list[str]:
+    """Return the names of the migrations that the open database still lacks, oldest first."""
+    tables = await fetch(
+        "SELECT name FROM sqlite_master WHERE name = 'tortoise_migrations'"
+        if dialect() is Dialect.SQLITE
+        else "SELECT tablename FROM pg_tables WHERE tablename = 'tortoise_migrations' AND schemaname = 'public'"
+    )
+    executor = _executor()
+    if not tables:
+        await executor.loader.build_graph()
+        return sorted(key.name for key in executor.loader.graph.nodes)
+    return [step.migration.name for step in await executor.plan()]
+
+
+async def require_migrated() -> None:
+    """
+    Refuse a database that this version does not fit.
+
+    Raises:
+        UnmigratedError: migrations are missing.
+    """
+    if pending := await pending_migrations():
+        raise UnmigratedError(pending)
+
+
+async def migrate(url: str) -> list[str]:
+    """Bring the open database to this version's tables, one process at a time; return what was applied."""
+    async with _migration_lock(url):
+        pending = await pending_migrations()
+        if pending:
+            await _executor().migrate()
+        return pending
+
+
+@contextlib.asynccontextmanager
+async def _migration_lock(url: str) -> AsyncIterator[None]:
+    if dialect_of(url) is Dialect.SQLITE:
+        with filelock.FileLock(f"{sqlite_path(url)}.migrate.lock", timeout=60):
+            yield
+        return
+    own = await asyncpg.connect(_postgres_dsn(url))
+    try:
+        await own.execute("SELECT pg_advisory_lock($1)", _MIGRATION_LOCK)
+        yield
+    finally:
+        await own.close()
+
+
+class InstanceLock:
+    """
+    The instance name, held for the process's life: whoever holds it next knows that its former holder is dead.
+
+    On SQLite it is the lock of the database file itself, since one ``run`` may use it at a time.
+    """
+
+    def __init__(self, url: str, name: str) -> None:
+        self._url = url
+        self._name = name
+        self._file: filelock.BaseFileLock | None = None
+        self._session: asyncpg.Connection | None = None
+
+    async def hold(self) -> None:
+        """
+        Take the lock, or take it again where its connection was lost.
+
+        Raises:
+            AlreadyRunningError: another process has it.
+        """
+        if dialect_of(self._url) is Dialect.SQLITE:
+            self._hold_file()
+        elif self._session is None or self._session.is_closed():
+            await self._hold_session()
+
+    def _hold_file(self) -> None:
+        if self._file is not None:
+            return
+        path = sqlite_path(self._url)
+        lock = filelock.FileLock(f"{path}.run.lock", timeout=0)
+        try:
+            lock.acquire()
+        except filelock.Timeout as error:
+            raise AlreadyRunningError(f"the database {path}") from error
+        self._file = lock
+
+    async def _hold_session(self) -> None:
+        session = await asyncpg.connect(_postgres_dsn(self._url))
+        taken = await session.fetchval("SELECT pg_try_advisory_lock(hashtextextended($1, 0))", f"tocsin:{self._name}")
+        if not taken:
+            await session.close()
+            what = f"the instance name {self._name!r}"
+            raise AlreadyRunningError(what)
+        self._session = session
+
+    async def release(self) -> None:
+        """Let go of the name."""
+        if self._file is not None:
+            self._file.release()
+            self._file = None
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+class DatabaseLeaseClock:
+    """The database's own clock; fulfils ``bot.clock.LeaseClock``."""
+
+    def stamp(self) -> dt.datetime | None:
+        """Return None: each statement takes the database's time itself."""
+        return None
+
+    async def now(self) -> dt.datetime:
+        """Return the database's present moment, to the millisecond on SQLite."""
+        if dialect() is Dialect.SQLITE:
+            rows = await fetch("SELECT strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now') AS now")
+            return dt.datetime.fromisoformat(str(rows[0]["now"]))
+        rows = await fetch("SELECT clock_timestamp() AS now")
+        moment = rows[0]["now"]
+        assert isinstance(moment, dt.datetime)  # noqa: S101 -- what clock_timestamp() is
+        return moment.astimezone(dt.UTC)
+
+
+CLI_CONFIG = tortoise_config("sqlite://data/tocsin.db")
+"""What ``make migrations`` hands to the ORM's command line."""

@@ -1,0 +1,126 @@
+"""
+One unit of work on the database, and what the two databases spell differently.
+
+Everything that changes rows runs inside :func:`atomic`. No task is created, nothing is sent and nothing waits for
+Discord while it runs.
+"""
+
+import asyncio
+import datetime as dt
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from typing import TypeVar
+
+import asyncpg
+from tortoise.backends.base.client import BaseDBAsyncClient
+from tortoise.connection import get_connections
+from tortoise.exceptions import BaseORMException
+from tortoise.transactions import in_transaction
+
+Result = TypeVar("Result")
+
+# What a database raises when it cannot be reached or refuses: the library translates only a part of it.
+DATABASE_ERRORS: tuple[type[Exception], ...] = (
+    BaseORMException,
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+)
+
+_NUMBERED = re.compile(r"\$(\d+)")
+
+
+class Dialect(StrEnum):
+    """The databases that Tocsin runs on; each is also the alias of its connection."""
+
+    SQLITE = "sqlite"
+    POSTGRES = "postgres"
+
+
+def dialect() -> Dialect:
+    """Return which database is open in this context."""
+    return Dialect(next(iter(get_connections().db_config)))
+
+
+def connection() -> BaseDBAsyncClient:
+    """Return the open connection, inside :func:`atomic` the transaction's own."""
+    return get_connections().get(dialect())
+
+
+@lru_cache(maxsize=256)
+def _spelled(query: str, spoken: Dialect) -> str:
+    return _NUMBERED.sub(r"?\1", query) if spoken is Dialect.SQLITE else query
+
+
+async def fetch(query: str, values: Sequence[object] = ()) -> list[dict[str, object]]:
+    """
+    Run one statement and return its rows.
+
+    Parameters are written ``$1``, ``$2`` and so on whatever the database. A write with RETURNING tells by an empty
+    list that it touched nothing, on both databases.
+
+    Raises:
+        BaseORMException, OSError, TimeoutError, asyncpg.PostgresError: see ``DATABASE_ERRORS``.
+    """
+    return await connection().execute_query_dict(_spelled(query, dialect()), list(values))
+
+
+async def atomic(work: Callable[[], Awaitable[Result]]) -> Result:
+    """
+    Run ``work`` in one transaction that a cancellation cannot tear apart, and return what it returns.
+
+    A task that is cancelled while it enters or leaves a transaction would leave SQLite's lock held, or a pooled
+    connection lost. So the transaction runs in a task of its own; whoever is cancelled waits for its end first.
+    """
+
+    async def _unit() -> Result:
+        async with in_transaction(dialect()):
+            return await work()
+
+    unit = asyncio.create_task(_unit())
+    try:
+        return await asyncio.shield(unit)
+    except asyncio.CancelledError:
+        await _ended(unit)
+        raise
+
+
+async def _ended(unit: "asyncio.Task[Result]") -> None:
+    while not unit.done():
+        try:
+            await asyncio.wait({unit})
+        except asyncio.CancelledError:  # a second cancellation must not let go of the transaction either
+            continue
+    if not unit.cancelled():
+        unit.exception()
+
+
+def moment(value: object) -> dt.datetime:
+    """
+    Return a time column of a row that :func:`fetch` gave, as aware UTC: SQLite keeps text, PostgreSQL datetimes.
+
+    Raises:
+        ValueError: the value is no moment.
+    """
+    if isinstance(value, str):
+        value = dt.datetime.fromisoformat(value)
+    if not isinstance(value, dt.datetime) or value.tzinfo is None:
+        message = f"{value!r} is no stored moment"
+        raise ValueError(message)
+    return value.astimezone(dt.UTC)
+
+
+def integer(value: object) -> int:
+    """
+    Return a whole-number column of a row that :func:`fetch` gave.
+
+    Raises:
+        ValueError: the value is no whole number.
+    """
+    if not isinstance(value, int):
+        message = f"{value!r} is no stored whole number"
+        raise ValueError(message)  # noqa: TRY004 -- it is a wrong value in the database, not a wrong call
+    return value

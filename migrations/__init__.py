@@ -1,0 +1,1 @@
+"""The migrations of both databases, append-only."""

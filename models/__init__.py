@@ -1,0 +1,1 @@
+"""The tables; imports none of them, so that ``models.states`` brings no ORM."""

@@ -1,0 +1,37 @@
+"""The named states and choices of the tables; imports no ORM, so that anything may import it."""
+
+from enum import StrEnum
+
+
+class EventState(StrEnum):
+    """Where an event stands; only :mod:`bot.events.lifecycle` moves it."""
+
+    UPCOMING = "upcoming"
+    SIGNUPS_OPEN = "signups_open"
+    ROLL_CALL = "roll_call"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+
+
+class Frequency(StrEnum):
+    """How often a series returns, as RFC 5545 names it."""
+
+    DAILY = "daily"
+    WEEKLY = "weekly"
+    MONTHLY = "monthly"
+    YEARLY = "yearly"
+
+
+class MonthEnd(StrEnum):
+    """What a series does in a month that lacks its day: the last day instead, or no occurrence."""
+
+    LAST_DAY = "last_day"
+    SKIP = "skip"
+
+
+class ExceptionKind(StrEnum):
+    """Why an occurrence of a series is never generated again."""
+
+    SKIP = "skip"
+    MOVED = "moved"
