@@ -1,0 +1,1 @@
+"""Series, the events made of them, and the states they go through."""
