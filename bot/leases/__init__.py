@@ -1,0 +1,1 @@
+"""Each message once: claim, send, finalize, reconcile, sweep."""

@@ -1,0 +1,89 @@
+"""
+The running processes: who lives, and whose leases are nobody's any more.
+
+A name is held by a lock for the process's life, so that whoever starts under it knows every earlier row of that name to
+be dead. Others are believed dead once their heartbeat is old. Source: 01-domain.md, ``Instance``; 06-operations.md.
+"""
+
+import datetime as dt
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from bot.clock import LeaseClock
+from bot.transactions import atomic
+from models.instance import Instance
+
+_log = structlog.get_logger(__name__)
+
+# A row this old belongs to a process that is long gone: its leases were taken over hours ago.
+_FORGOTTEN_AFTER = dt.timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatOptions:
+    """How often a process says that it lives, and after what silence it is believed dead."""
+
+    every: dt.timedelta = dt.timedelta(seconds=10)
+    dead_after: dt.timedelta = dt.timedelta(seconds=30)
+
+
+def new_instance_id() -> str:
+    """Return an id for one process's life."""
+    return secrets.token_hex(16)
+
+
+class InstanceRegister:
+    """This process's own row."""
+
+    def __init__(
+        self,
+        instance: str,
+        name: str,
+        *,
+        lease_clock: LeaseClock,
+        keep_name: Callable[[], Awaitable[None]] | None = None,
+        shard_ids: Sequence[int] = (),
+    ) -> None:
+        self.instance = instance
+        self._name = name
+        self._lease_clock = lease_clock
+        self._keep_name = keep_name
+        self._shard_ids = list(shard_ids)
+
+    async def enter(self) -> int:
+        """Write this process's row and remove those of its dead predecessors; return how many there were."""
+        now = await self._lease_clock.now()
+
+        async def _unit() -> int:
+            gone = await Instance.filter(name=self._name).exclude(id=self.instance).delete()
+            gone += await Instance.filter(heartbeat_at__lt=now - _FORGOTTEN_AFTER).delete()
+            await self._write(now)
+            return gone
+
+        gone = await atomic(_unit)
+        _log.info("instance_started", instance=self.instance, name=self._name, predecessors=gone)
+        return gone
+
+    async def beat(self, _now: dt.datetime) -> dt.datetime | None:
+        """
+        Say that this process lives; a row that somebody removed is written again. It names no next moment.
+
+        ``keep_name``, where given, first takes the name's lock again should its connection have been lost.
+        """
+        if self._keep_name is not None:
+            await self._keep_name()
+        now = await self._lease_clock.now()
+        if not await Instance.filter(id=self.instance).update(heartbeat_at=now):
+            await self._write(now)
+        return None
+
+    async def _write(self, now: dt.datetime) -> None:
+        row = Instance(id=self.instance, name=self._name, started_at=now, heartbeat_at=now, shard_ids=self._shard_ids)
+        await row.save(force_create=True)
+
+    async def leave(self) -> None:
+        """Remove this process's row: whatever it still holds is nobody's from now on."""
+        await Instance.filter(id=self.instance).delete()

@@ -1,0 +1,304 @@
+"""
+The rows of the message log: claim, take over, finalize, release. The only writer of ``DiscordMessageLog``.
+
+Each is one statement, fenced by the lease token, so that whoever lost a lease changes nothing. A claim is its own short
+unit and never part of a caller's transaction: on PostgreSQL a lost race would abort it. Source:
+event-reminder-scheduling.md, "Lease pattern"; 03-delivery.md, "One way out".
+"""
+
+import datetime as dt
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from bot.clock import LeaseClock
+from bot.leases.failures import ErrorClass, SendError
+from bot.leases.keys import MessageKey
+from bot.leases.ports import Delivered
+from bot.message.limits import cut
+from bot.scheduling.registry import ScheduledReminder
+from bot.transactions import Dialect, dialect, fetch, integer, moment
+
+_ERROR_LENGTH = 500
+_SQLITE_NOW = "strftime('%Y-%m-%d %H:%M:%f+00:00', 'now')"
+
+# The key's parameters stand first in every statement, so that the sub-select can name them again. It reads the failed
+# attempts of the key in one probe of their index: how many there were, and when the next may be made.
+_CLAIM = """
+INSERT INTO discord_message_log
+    (source, source_id, recipient_id, part, guild_id, channel_id, embed_data, history_after, lease_token, instance,
+     success, claimed_at, created_at, attempts)
+SELECT CAST($1 AS VARCHAR(64)), CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS INTEGER), CAST($5 AS BIGINT),
+    CAST($6 AS BIGINT), {json}, CAST($8 AS BIGINT), CAST($9 AS VARCHAR(32)), CAST($10 AS VARCHAR(32)),
+    NULL, {now}, {now}, 1 + COALESCE(tried.attempts, 0)
+FROM (SELECT MAX(attempts) AS attempts, MAX(next_attempt_at) AS next_attempt_at FROM discord_message_log
+    WHERE source = $1 AND source_id = $2 AND recipient_id = $3 AND part = $4 AND NOT success) tried
+WHERE tried.next_attempt_at IS NULL OR tried.next_attempt_at <= {now}
+ON CONFLICT DO NOTHING RETURNING id, attempts, claimed_at
+"""
+_TAKE_OVER = """
+UPDATE discord_message_log SET lease_token = $3, instance = $4, renewed_at = {now},
+    channel_id = COALESCE($5, channel_id)
+WHERE id = $1 AND success IS NULL AND COALESCE(lease_token, '') = $2 RETURNING id
+"""
+_SENT = """
+UPDATE discord_message_log SET success = TRUE, discord_message_id = $3, channel_id = $4, status_code = $5,
+    error = NULL, error_class = NULL, finished_at = {now}
+WHERE id = $1 AND lease_token = $2 AND success IS NULL RETURNING id
+"""
+_FAILED = """
+UPDATE discord_message_log SET success = FALSE, status_code = $3, error = $4, error_class = $5, next_attempt_at = $6,
+    finished_at = {now}
+WHERE id = $1 AND lease_token = $2 AND success IS NULL RETURNING id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is to be claimed; ``embed_data`` is what is meant to be sent, ``history_after`` a snowflake."""
+
+    key: MessageKey
+    guild_id: int | None
+    channel_id: int | None
+    embed_data: dict[str, object] | None
+    history_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A held row; ``attempts`` counts from 1; ``claimed_at`` is by the lease clock."""
+
+    id: int
+    key: MessageKey
+    token: str
+    attempts: int
+    claimed_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRow:
+    """A row whose outcome is open, as the sweeper sees it; ``heartbeat_at`` None: its instance is gone."""
+
+    lease: Lease
+    guild_id: int | None
+    channel_id: int | None
+    marker: str | None
+    version: int
+    history_after: int
+    instance: str | None
+    renewed_at: dt.datetime | None
+    heartbeat_at: dt.datetime | None
+
+    @property
+    def last_touched(self) -> dt.datetime:
+        """The later of the claim and its last renewal."""
+        return max(self.lease.claimed_at, self.renewed_at or self.lease.claimed_at)
+
+
+@lru_cache(maxsize=32)
+def _in_dialect(template: str, spoken: Dialect, stamp: str) -> str:
+    if spoken is Dialect.SQLITE:
+        now, as_json = f"COALESCE({stamp}, {_SQLITE_NOW})", "$7"
+    else:
+        now, as_json = f"COALESCE(CAST({stamp} AS TIMESTAMPTZ), clock_timestamp())", "CAST($7 AS JSONB)"
+    return template.replace("{now}", now).replace("{json}", as_json)
+
+
+async def _run(template: str, values: list[object], lease_clock: LeaseClock) -> list[dict[str, object]]:
+    """Run a statement whose ``{now}`` is the lease clock's: its last parameter, or the database's own time."""
+    statement = _in_dialect(template, dialect(), f"${len(values) + 1}")
+    return await fetch(statement, [*values, lease_clock.stamp()])
+
+
+async def claim_lease(claim: Claim, *, instance: str, lease_clock: LeaseClock) -> Lease | None:
+    """
+    Take the lease of a key, or return None: it is sent, somebody holds it, or its next attempt lies ahead.
+
+    Raises:
+        DATABASE_ERRORS: no durable claim; nothing may be sent.
+    """
+    token = secrets.token_hex(16)
+    key = claim.key
+    rows = await _run(
+        _CLAIM,
+        [
+            key.source,
+            key.source_id,
+            key.recipient_id,
+            key.part,
+            claim.guild_id,
+            claim.channel_id,
+            json.dumps(claim.embed_data) if claim.embed_data is not None else None,
+            claim.history_after,
+            token,
+            instance,
+        ],
+        lease_clock,
+    )
+    if not rows:
+        return None
+    return Lease(integer(rows[0]["id"]), key, token, integer(rows[0]["attempts"]), moment(rows[0]["claimed_at"]))
+
+
+async def take_over(
+    lease: Lease, *, instance: str, lease_clock: LeaseClock, channel_id: int | None = None
+) -> Lease | None:
+    """
+    Fence a held row for this instance with a new token; None: somebody was faster, or it is finished.
+
+    ``channel_id``: where it goes now, where that changed since the claim.
+    """
+    token = secrets.token_hex(16)
+    rows = await _run(_TAKE_OVER, [lease.id, lease.token, token, instance, channel_id], lease_clock)
+    return replace(lease, token=token) if rows else None
+
+
+async def is_held(lease: Lease) -> bool:
+    """Return whether the lease is still this one's, asked right before a request."""
+    rows = await fetch(
+        "SELECT 1 AS one FROM discord_message_log WHERE id = $1 AND lease_token = $2 AND success IS NULL",
+        [lease.id, lease.token],
+    )
+    return bool(rows)
+
+
+async def finalize_sent(lease: Lease, delivered: Delivered, *, lease_clock: LeaseClock) -> bool:
+    """Record that the message is visible; False: the lease was taken away, and nothing is changed."""
+    values = [lease.id, lease.token, delivered.message_id, delivered.channel_id, delivered.status]
+    return bool(await _run(_SENT, values, lease_clock))
+
+
+async def finalize_failed(
+    lease: Lease, error: SendError, *, next_attempt_at: dt.datetime | None, lease_clock: LeaseClock
+) -> bool:
+    """Record that the attempt failed; ``next_attempt_at`` None: never again by itself. False: the lease was lost."""
+    text = cut(error.text, _ERROR_LENGTH)
+    values = [lease.id, lease.token, error.status, text, error.error_class.value, next_attempt_at]
+    return bool(await _run(_FAILED, values, lease_clock))
+
+
+async def note_unknown(lease: Lease, error: SendError) -> None:
+    """Note on the open row why its outcome is not known."""
+    await fetch(
+        "UPDATE discord_message_log SET error = $3, error_class = $4, status_code = $5"
+        " WHERE id = $1 AND lease_token = $2 AND success IS NULL",
+        [lease.id, lease.token, cut(error.text, _ERROR_LENGTH), error.error_class.value, error.status],
+    )
+
+
+async def delete_held(lease: Lease) -> bool:
+    """Remove an open row of which nothing arrived, so that polling claims it anew; False: the lease was lost."""
+    rows = await fetch(
+        "DELETE FROM discord_message_log WHERE id = $1 AND lease_token = $2 AND success IS NULL RETURNING id",
+        [lease.id, lease.token],
+    )
+    return bool(rows)
+
+
+async def hand_back(lease: Lease) -> bool:
+    """Leave an open row of which nothing arrived to its sender, which goes on under the same row; False: lost."""
+    rows = await fetch(
+        "UPDATE discord_message_log SET lease_token = NULL, instance = NULL"
+        " WHERE id = $1 AND lease_token = $2 AND success IS NULL RETURNING id",
+        [lease.id, lease.token],
+    )
+    return bool(rows)
+
+
+async def held_rows(key: MessageKey | None = None) -> list[HeldRow]:
+    """Return every row whose outcome is open, oldest first, or that of one key."""
+    where, values = "l.success IS NULL", list[object]()
+    if key is not None:
+        where += " AND l.source = $1 AND l.source_id = $2 AND l.recipient_id = $3 AND l.part = $4"
+        values = [key.source, key.source_id, key.recipient_id, key.part]
+    rows = await fetch(
+        "SELECT l.*, i.heartbeat_at FROM discord_message_log l"  # noqa: S608 -- parameters only
+        f" LEFT JOIN instance i ON i.id = l.instance WHERE {where} ORDER BY l.claimed_at, l.id",
+        values,
+    )
+    return [_held_row(row) for row in rows]
+
+
+def _held_row(row: dict[str, object]) -> HeldRow:
+    key = MessageKey(str(row["source"]), integer(row["source_id"]), integer(row["recipient_id"]), integer(row["part"]))
+    lease = Lease(
+        integer(row["id"]), key, str(row["lease_token"] or ""), integer(row["attempts"]), moment(row["claimed_at"])
+    )
+    data = row["embed_data"]
+    meant = json.loads(data) if isinstance(data, str) else data
+    return HeldRow(
+        lease=lease,
+        guild_id=_optional_integer(row["guild_id"]),
+        channel_id=_optional_integer(row["channel_id"]),
+        marker=str(meant["marker"]) if isinstance(meant, dict) else None,
+        version=integer(meant.get("version", 0)) if isinstance(meant, dict) else 0,
+        history_after=integer(row["history_after"]),
+        instance=str(row["instance"]) if row["instance"] is not None else None,
+        renewed_at=moment(row["renewed_at"]) if row["renewed_at"] is not None else None,
+        heartbeat_at=moment(row["heartbeat_at"]) if row["heartbeat_at"] is not None else None,
+    )
+
+
+def _optional_integer(value: object) -> int | None:
+    return integer(value) if value is not None else None
+
+
+async def record_unsent(
+    key: MessageKey, *, guild_id: int, error_class: ErrorClass, text: str, lease_clock: LeaseClock
+) -> bool:
+    """Record why a key that was never attempted will not be sent; False where the log already speaks of it."""
+    template = (
+        "INSERT INTO discord_message_log (source, source_id, recipient_id, part, guild_id, error_class, error,"
+        " success, history_after, attempts, claimed_at, created_at, finished_at)"
+        " SELECT CAST($1 AS VARCHAR(64)), CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS INTEGER),"
+        " CAST($5 AS BIGINT), CAST($6 AS VARCHAR(32)), CAST($7 AS VARCHAR(500)), FALSE, 0, 0, {now}, {now}, {now}"
+        " WHERE NOT EXISTS (SELECT 1 FROM discord_message_log known WHERE known.source = $1 AND known.source_id = $2"
+        " AND known.recipient_id = $3 AND known.part = $4) RETURNING id"
+    )
+    values = [key.source, key.source_id, key.recipient_id, key.part, guild_id, error_class.value, text]
+    return bool(await _run(template, values, lease_clock))
+
+
+async def delete_old_failures(
+    reminders: Sequence[ScheduledReminder], *, before: dt.datetime, now: dt.datetime
+) -> list[int]:
+    """
+    Let go of failed rows claimed up to ``before``; return the events whose reminder may be tried anew.
+
+    The newest failed row of a key that nothing will try again stays as its recorded reason: only a reminder that still
+    waits to be sent (it has a due row) gives up its last one.
+    """
+    freed: list[int] = []
+    for entry in reminders:
+        rows = await fetch(
+            "DELETE FROM discord_message_log WHERE NOT success AND next_attempt_at <= $1 AND claimed_at <= $2"
+            " AND source = $3 AND recipient_id = 0 AND part = 0 AND EXISTS (SELECT 1 FROM reminder_due d"
+            " WHERE d.event_id = discord_message_log.source_id AND d.key = $4) RETURNING source_id",
+            [now, before, entry.log_source, entry.key],
+        )
+        freed += [integer(row["source_id"]) for row in rows]
+    await fetch(
+        "DELETE FROM discord_message_log WHERE NOT success AND next_attempt_at <= $1 AND claimed_at <= $2"
+        " AND EXISTS (SELECT 1 FROM discord_message_log later WHERE later.source = discord_message_log.source"
+        " AND later.source_id = discord_message_log.source_id AND later.part = discord_message_log.part"
+        " AND later.recipient_id = discord_message_log.recipient_id AND NOT later.success"
+        " AND later.id > discord_message_log.id)",
+        [now, before],
+    )
+    await fetch(
+        "UPDATE discord_message_log SET next_attempt_at = NULL"
+        " WHERE NOT success AND next_attempt_at <= $1 AND claimed_at <= $2",
+        [now, before],
+    )
+    return freed
+
+
+async def next_failure_expiry(*, retention: dt.timedelta) -> dt.datetime | None:
+    """Return when the first failed row may go: past its age and past its next attempt; None if there is none."""
+    rows = await fetch(
+        "SELECT claimed_at, next_attempt_at FROM discord_message_log WHERE NOT success AND next_attempt_at IS NOT NULL"
+    )
+    ends = [max(moment(row["claimed_at"]) + retention, moment(row["next_attempt_at"])) for row in rows]
+    return min(ends, default=None)

@@ -1,0 +1,101 @@
+"""What the leases need from outside: a way to Discord, its time, and somebody to tell."""
+
+import datetime as dt
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.leases.failures import SendError
+from bot.leases.keys import MessageKey
+from bot.message.outgoing import OutgoingMessage
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelTarget:
+    """A channel of a guild; a channel of another guild is refused."""
+
+    guild_id: int
+    channel_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A message that Discord holds."""
+
+    message_id: int
+    channel_id: int
+    status: int = 200
+
+
+class HistoryUnreadableError(Exception):
+    """The channel's history cannot be read now, so that nobody can tell whether a message arrived."""
+
+
+class LeaseLostError(Exception):
+    """The lease was taken away before the request was written: nothing was sent."""
+
+
+class MessagePort(Protocol):
+    """Discord, as the one way out uses it."""
+
+    async def send(
+        self,
+        target: ChannelTarget,
+        message: OutgoingMessage,
+        *,
+        nonce: str,
+        before_request: Callable[[], Awaitable[None]],
+    ) -> Delivered:
+        """
+        Post one message; ``before_request`` is awaited right before each request is written.
+
+        Raises:
+            SendError: it did not end in an acknowledged message.
+            LeaseLostError: ``before_request`` raised it.
+        """
+        ...
+
+    async def find(self, target: ChannelTarget, *, marker: str, after: int) -> Delivered | None:
+        """
+        Return the bot's own message that carries ``marker``, newest first down to the snowflake ``after``, or None.
+
+        Raises:
+            HistoryUnreadableError: the channel could not be read to that point.
+        """
+        ...
+
+
+class DiscordTime(Protocol):
+    """Discord's own time, which its message ids are made of."""
+
+    def now(self) -> dt.datetime:
+        """Return the time of Discord's last answer carried on to now; never ahead of Discord's clock."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt, as its observers are told of it; ``version`` is the one that its message was rendered from."""
+
+    key: MessageKey
+    guild_id: int | None
+    channel_id: int | None
+    version: int = 0
+
+
+class OutcomeObserver(Protocol):
+    """Whoever keeps rows beside the message log; called inside the transaction that records the outcome."""
+
+    async def on_sent(self, attempt: Attempt, delivered: Delivered, *, now: dt.datetime) -> None:
+        """Record that the message is visible."""
+        ...
+
+    async def on_failed(
+        self, attempt: Attempt, error: SendError, *, next_attempt_at: dt.datetime | None, now: dt.datetime
+    ) -> None:
+        """Record that this attempt failed; ``next_attempt_at`` None: it is not tried again by itself."""
+        ...
+
+    async def on_released(self, attempt: Attempt, *, now: dt.datetime) -> None:
+        """Record that nothing arrived, and that the key may be claimed anew."""
+        ...

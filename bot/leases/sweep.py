@@ -1,0 +1,182 @@
+"""
+What became of leases that nobody finished, and when failures may be tried again.
+
+An open row is first fenced, then looked up in its channel's history: found, it is finalized; not found, it is released
+and its sender goes on; not readable, it stays as it is and is shown. Nothing is sent here. Source: 03-delivery.md,
+"Sweeper" and "Unknown outcome"; event-reminder-scheduling.md, "Stale-lease sweeper".
+"""
+
+import datetime as dt
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+
+from bot.leases import ledger
+from bot.leases.failures import ErrorClass, SendError
+from bot.leases.ledger import HeldRow, Lease
+from bot.leases.ports import Attempt, ChannelTarget, Delivered, HistoryUnreadableError
+from bot.leases.send_once import OneWayOut
+from bot.leases.staleness import Holder, SweepOptions, reconcilable_at
+from bot.scheduling import due_rows
+from bot.scheduling.agenda import Agenda
+from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES
+from bot.scheduling.registry import REMINDERS, sendable
+from bot.transactions import DATABASE_ERRORS, atomic, fetch, moment
+
+_log = structlog.get_logger(__name__)
+
+_RESENDERS = (CHECK_EVENT_REMINDERS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES)
+_REMINDER_SOURCES = frozenset(entry.log_source for entry in REMINDERS)
+# Sources whose id is an event's: their open rows end with the event's start.
+_EVENT_SOURCES = _REMINDER_SOURCES | {"event_repost"}
+_AGAIN = dt.timedelta(minutes=1)
+
+Unreadable = Callable[[HeldRow, dt.datetime], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class SweepCounts:
+    """What one process's sweeps did since its start."""
+
+    found: int = 0
+    released: int = 0
+    unreadable: int = 0
+    given_up: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """What came of looking at one row: when to look again, None for never, and whether its sender may go on."""
+
+    again: dt.datetime | None = None
+    released: bool = False
+
+
+class Sweeper:
+    """Looks after the open and the failed rows of the message log."""
+
+    def __init__(
+        self, out: OneWayOut, *, agenda: Agenda, options: SweepOptions, tell_unreadable: Unreadable | None = None
+    ) -> None:
+        self.counts = SweepCounts()
+        self._out = out
+        self._agenda = agenda
+        self._options = options
+        self._tell_unreadable = tell_unreadable
+
+    async def sweep_stale_discord_leases(self, now: dt.datetime) -> dt.datetime | None:
+        """Reconcile what may be reconciled, age failures out, and return the next moment at which there is more."""
+        await self._out.settle()
+        clock = await self._out.lease_clock.now()
+        upcoming = [await self._reconcile_all(clock, now), await self._age_failures_out(clock, now)]
+        waits = [at - clock for at in upcoming if at is not None]
+        return now + max(min(waits), dt.timedelta(0)) if waits else None
+
+    async def _reconcile_all(self, clock: dt.datetime, now: dt.datetime) -> dt.datetime | None:
+        later: list[dt.datetime] = []
+        released = False
+        for row in await ledger.held_rows():
+            try:
+                visit = await self._visit(row, clock)
+            except DATABASE_ERRORS:
+                _log.exception("reconcile_failed", key=str(row.lease.key), guild=row.guild_id)
+                visit = _Visit(again=clock + _AGAIN)
+            if visit.again is not None:
+                later.append(visit.again)
+            released = released or visit.released
+        if released:
+            for body in _RESENDERS:
+                self._agenda.wake(body, now)
+        return min(later, default=None)
+
+    async def _visit(self, row: HeldRow, clock: dt.datetime) -> _Visit:
+        if row.lease.token == "":
+            await self._end_if_past(row, clock)
+            return _Visit()
+        holder = self._holder(row)
+        at = reconcilable_at(row, holder, self._options)
+        if at > clock:
+            return _Visit(again=at)
+        if holder is Holder.MINE_RUNNING:
+            self._out.abandon(row.lease)
+            return _Visit(again=clock + dt.timedelta(seconds=1))
+        return await self._reconcile(row, clock)
+
+    def _holder(self, row: HeldRow) -> Holder:
+        if row.instance != self._out.instance:
+            return Holder.OTHER
+        return Holder.MINE_RUNNING if self._out.is_under_way(row.lease) else Holder.MINE_UNKNOWN
+
+    async def _reconcile(self, row: HeldRow, clock: dt.datetime) -> _Visit:
+        lease = await ledger.take_over(row.lease, instance=self._out.instance, lease_clock=self._out.lease_clock)
+        if lease is None:
+            return _Visit()
+        attempt = _attempt(row)
+        try:
+            found = await self._look_up(row)
+        except HistoryUnreadableError as error:
+            settled = await self._stays_unknown(row, lease, clock, str(error))
+            return _Visit(again=None if settled else clock + _AGAIN)
+        if found is not None:
+            await self._out.finalize(attempt, lease, found)
+            self.counts.found += 1
+            _log.info("lease_found_sent", key=str(lease.key), guild=row.guild_id, message=found.message_id)
+            return _Visit()
+        await self._out.release(attempt, lease, delete=lease.key.source in _REMINDER_SOURCES)
+        self.counts.released += 1
+        _log.warning("lease_released", key=str(lease.key), guild=row.guild_id)
+        return _Visit(released=True)
+
+    async def _look_up(self, row: HeldRow) -> Delivered | None:
+        if row.channel_id is None or row.guild_id is None or row.marker is None:
+            return None  # never had anywhere to go, so that nothing can have arrived
+        target = ChannelTarget(row.guild_id, row.channel_id)
+        return await self._out.find(target, marker=row.marker, after=row.history_after)
+
+    async def _stays_unknown(self, row: HeldRow, lease: Lease, clock: dt.datetime, reason: str) -> bool:
+        self.counts.unreadable += 1
+        _log.warning("outcome_unknown", key=str(lease.key), guild=row.guild_id, reason=reason)
+        if self._tell_unreadable is not None:
+            await self._tell_unreadable(row, clock)
+        if clock < await self._gives_up_at(row):
+            return False
+        error = SendError(ErrorClass.UNKNOWN_OUTCOME, f"nobody could tell whether it arrived: {reason}")
+        await self._out.finalize(_attempt(row), lease, error)
+        self.counts.given_up += 1
+        return True
+
+    async def _gives_up_at(self, row: HeldRow) -> dt.datetime:
+        if row.lease.key.source in _EVENT_SOURCES:
+            rows = await fetch("SELECT scheduled_at FROM event WHERE id = $1", [row.lease.key.source_id])
+            if rows:
+                return moment(rows[0]["scheduled_at"])
+        return row.lease.claimed_at + self._options.give_up_after
+
+    async def _end_if_past(self, row: HeldRow, clock: dt.datetime) -> None:
+        """End a row that was handed back to a sender whose occasion is over: nothing of it arrived."""
+        if clock < await self._gives_up_at(row):
+            return
+        lease = await ledger.take_over(row.lease, instance=self._out.instance, lease_clock=self._out.lease_clock)
+        if lease is not None:
+            error = SendError(ErrorClass.EVENT_STARTED, "its time had passed before it could be sent again")
+            await self._out.finalize(_attempt(row), lease, error)
+
+    async def _age_failures_out(self, clock: dt.datetime, now: dt.datetime) -> dt.datetime | None:
+        retention = self._options.failed_retention
+        expiry = await ledger.next_failure_expiry(retention=retention)
+        if expiry is None or expiry > clock:
+            return expiry
+
+        async def _unit() -> list[int]:
+            freed = await ledger.delete_old_failures(sendable(), before=clock - retention, now=clock)
+            await due_rows.refresh(freed)
+            return freed
+
+        if await atomic(_unit):
+            self._agenda.wake(CHECK_EVENT_REMINDERS, now)
+        return await ledger.next_failure_expiry(retention=retention)
+
+
+def _attempt(row: HeldRow) -> Attempt:
+    return Attempt(row.lease.key, row.guild_id, row.channel_id, row.version)

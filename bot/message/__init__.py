@@ -1,0 +1,1 @@
+"""What a message is made with, without Discord."""

@@ -1,0 +1,165 @@
+"""
+What admins are told about trouble: one note per fault in the guild's ops channel, repeated only when something changes.
+
+A fault is written down in the transaction that records it and told afterwards through the one way out. Once it is
+mended its note is emptied, so that the same fault is told again when it comes back.
+"""
+
+import datetime as dt
+
+import structlog
+
+from bot.leases.failures import ErrorClass, SendError
+from bot.leases.keys import MessageKey
+from bot.leases.ledger import HeldRow
+from bot.leases.ports import Attempt, ChannelTarget, Delivered
+from bot.leases.send_once import OneWayOut, WithdrawnError
+from bot.message import limits
+from bot.message.outgoing import Embed, OutgoingMessage
+from bot.scheduling.agenda import Agenda
+from bot.scheduling.bodies import TELL_OPS_NOTES
+from bot.transactions import DATABASE_ERRORS, fetch, integer, moment
+from models.ops_note import OpsNote
+
+_log = structlog.get_logger(__name__)
+
+SOURCE = "ops_note"
+_AMBER = 0xE0A030
+_AT_ONCE = 100
+
+
+async def raise_fault(guild_id: int, fault: str, says: str, *, now: dt.datetime) -> None:
+    """Write a fault of a guild down; it is told unless the same was said of it last. Call it in a transaction."""
+    await fetch(
+        "INSERT INTO ops_note (guild_id, fault, says, revision, updated_at) VALUES ($1, $2, $3, 1, $4)"
+        " ON CONFLICT (guild_id, fault) DO UPDATE SET says = excluded.says, revision = ops_note.revision + 1,"
+        " updated_at = excluded.updated_at WHERE ops_note.says <> excluded.says",
+        [guild_id, fault, limits.cut(says, 1_500), now],
+    )
+
+
+async def mend_faults(guild_id: int, *faults: str, now: dt.datetime) -> None:
+    """Note that faults are over, so that they are told again should they return."""
+    await OpsNote.filter(guild_id=guild_id, fault__in=faults).exclude(says="").update(says="", updated_at=now)
+
+
+def post_fault(channel_id: int | None) -> str:
+    """Return the fault's name for a channel that cannot be posted to."""
+    return f"post:{channel_id or 'none'}"
+
+
+def post_fault_sentence(channel_id: int | None, error: SendError) -> str | None:
+    """Return what admins are told of a failed post, None where they can do nothing about it."""
+    where = f"<#{channel_id}>"
+    match error.error_class:
+        case ErrorClass.NO_CHANNEL:
+            return (
+                "I have something to announce and nowhere to post it: no announcement channel is set."
+                " Set one for this server; I try again every hour."
+            )
+        case ErrorClass.FORBIDDEN:
+            lacks = ", ".join(error.missing) or "a permission"
+            return f"I may not post in {where}: I lack {lacks} there. Grant it to me; I try again every hour."
+        case ErrorClass.GONE:
+            return f"The channel {channel_id} that I should post in no longer exists. Set another; I try every hour."
+        case ErrorClass.INVALID:
+            return f"A post for {where} was refused as invalid. This is a fault of mine; it is in the log."
+        case _:
+            return None
+
+
+class PostFaultObserver:
+    """Writes a note where a post of any kind fails for good, and empties it once one succeeds."""
+
+    def __init__(self, agenda: Agenda) -> None:
+        self._agenda = agenda
+
+    async def on_sent(self, attempt: Attempt, delivered: Delivered, *, now: dt.datetime) -> None:
+        """Note that the channel takes posts, and that there is one."""
+        if attempt.guild_id is not None:
+            await mend_faults(attempt.guild_id, post_fault(delivered.channel_id), post_fault(None), now=now)
+
+    async def on_failed(
+        self, attempt: Attempt, error: SendError, *, next_attempt_at: dt.datetime | None, now: dt.datetime
+    ) -> None:
+        """Write the fault down where an admin can mend it."""
+        del next_attempt_at
+        says = post_fault_sentence(attempt.channel_id, error)
+        if says is not None and attempt.guild_id is not None:
+            await raise_fault(attempt.guild_id, post_fault(attempt.channel_id), says, now=now)
+            self._agenda.wake(TELL_OPS_NOTES, now)
+
+    async def on_released(self, attempt: Attempt, *, now: dt.datetime) -> None:
+        """Nothing arrived and nothing is wrong: there is nothing to tell."""
+
+
+async def tell_unreadable(row: HeldRow, now: dt.datetime) -> None:
+    """Write down that nobody can tell whether a message arrived, since its channel's history cannot be read."""
+    if row.guild_id is None:
+        return
+    says = (
+        f"I cannot tell whether a message arrived in <#{row.channel_id}>, since I cannot read the history there."
+        " Grant me View Channel and Read Message History; until then I do not send it again."
+    )
+    await raise_fault(row.guild_id, f"history:{row.channel_id}", says, now=now)
+
+
+def note_message(note: OpsNote) -> OutgoingMessage:
+    """Return a note as it is posted."""
+    marker = f"note #{note.id}.{note.revision}"
+    return OutgoingMessage(
+        marker=marker,
+        embed=Embed(title="Tocsin needs you", description=note.says, footer=marker, color=_AMBER),
+    )
+
+
+class OpsNoteTeller:
+    """Posts the notes that were not told yet."""
+
+    def __init__(self, out: OneWayOut) -> None:
+        self._out = out
+
+    async def tell_ops_notes(self, now: dt.datetime) -> dt.datetime | None:
+        """Post each note once per revision; one that fails does not stop the rest. Return the next moment."""
+        clock = await self._out.lease_clock.now()
+        for note, channel_id in await _untold(clock):
+            await self._tell(note, ChannelTarget(note.guild_id, channel_id))
+        again = await _next_attempt(clock)
+        return now + (again - clock) if again is not None else None
+
+    async def _tell(self, note: OpsNote, target: ChannelTarget) -> None:
+        async def _render() -> OutgoingMessage:
+            fresh = await OpsNote.get_or_none(id=note.id)
+            if fresh is None or fresh.revision != note.revision or not fresh.says:
+                raise WithdrawnError
+            return note_message(fresh)
+
+        key = MessageKey(SOURCE, note.id, part=note.revision)
+        try:
+            await self._out.send_once(key, guild_id=note.guild_id, target=target, render=_render)
+        except DATABASE_ERRORS:
+            _log.exception("ops_note_failed", note=note.id, guild=note.guild_id)
+
+
+async def _untold(clock: dt.datetime) -> list[tuple[OpsNote, int]]:
+    """Return the notes to tell, each with its guild's ops channel; a guild without one is told by the log alone."""
+    rows = await fetch(
+        "SELECT n.id, g.ops_channel_id FROM ops_note n JOIN guild_settings g ON g.guild_id = n.guild_id"
+        " WHERE n.says <> '' AND g.ops_channel_id IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM discord_message_log l WHERE l.source = 'ops_note' AND l.source_id = n.id"
+        " AND l.recipient_id = 0 AND l.part = n.revision"
+        " AND (l.success OR l.error_class = 'unknown_outcome' OR l.next_attempt_at > $1))"
+        " ORDER BY n.id LIMIT $2",
+        [clock, _AT_ONCE],
+    )
+    channels = {integer(row["id"]): integer(row["ops_channel_id"]) for row in rows}
+    return [(note, channels[note.id]) for note in await OpsNote.filter(id__in=list(channels)).order_by("id")]
+
+
+async def _next_attempt(clock: dt.datetime) -> dt.datetime | None:
+    rows = await fetch(
+        "SELECT MIN(next_attempt_at) AS again FROM discord_message_log"
+        " WHERE NOT success AND next_attempt_at > $1 AND source = 'ops_note'",
+        [clock],
+    )
+    return moment(rows[0]["again"]) if rows[0]["again"] is not None else None

@@ -1,0 +1,60 @@
+"""
+When each background body wants to run next.
+
+A body is ``await step(now) -> next moment``: it does what is due at ``now`` and names the next moment at which it has
+something to do, or None if it knows of none. The real loops, the tests and the simulation drive the same bodies; none
+of them waits by itself.
+"""
+
+import datetime as dt
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+Step = Callable[[dt.datetime], Awaitable[dt.datetime | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """One background body; ``period`` is how long a loop waits at most between two passes."""
+
+    name: str
+    period: dt.timedelta
+    step: Step
+
+
+class Agenda:
+    """
+    The next moment of every body of this process, brought forward by whatever changes it.
+
+    It lives in memory only: another process sees a change at its next pass, and so does this one after a restart.
+    """
+
+    def __init__(self) -> None:
+        self._moments: dict[str, dt.datetime] = {}
+        self._listeners: list[Callable[[str], None]] = []
+
+    def next(self, body: str) -> dt.datetime | None:
+        """Return when the body wants to run next, None if it knows of nothing."""
+        return self._moments.get(body)
+
+    def wake(self, body: str, at: dt.datetime | None) -> None:
+        """Let the body run at ``at`` if not earlier; None changes nothing."""
+        known = self._moments.get(body)
+        if at is None or (known is not None and known <= at):
+            return
+        self._moments[body] = at
+        for listener in self._listeners:
+            listener(body)
+
+    def on_wake(self, listener: Callable[[str], None]) -> None:
+        """Tell ``listener`` the name of each body that was brought forward."""
+        self._listeners.append(listener)
+
+    async def run(self, body: Body, now: dt.datetime) -> None:
+        """
+        Run one pass of the body and note its next moment.
+
+        A wake that arrives during the pass is kept. What the body raises comes through; its next moment is then open.
+        """
+        self._moments.pop(body.name, None)
+        self.wake(body.name, await body.step(now))

@@ -1,0 +1,10 @@
+"""The names of the background bodies, as the loops, the agenda and the logs spell them."""
+
+CHECK_EVENT_REMINDERS = "check_event_reminders"
+SWEEP_STALE_DISCORD_LEASES = "sweep_stale_discord_leases"
+SYNC_DISCORD_EVENTS = "sync_discord_events"
+OPEN_SCHEDULED_SIGNUPS = "open_scheduled_signups"
+GENERATE_UPCOMING_EVENTS = "generate_upcoming_events"
+CLEANUP_STALE_EVENTS = "cleanup_stale_events"
+INSTANCE_HEARTBEAT = "instance_heartbeat"
+TELL_OPS_NOTES = "tell_ops_notes"

@@ -1,0 +1,173 @@
+"""
+The rows that say what is still to be sent: the only writer of ``ReminderDue``.
+
+They are derived by :func:`bot.scheduling.due.due_rows` and written in the same transaction as whatever changed them, so
+that a tick reads one short index range per reminder, however many events are stored.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.scheduling.due import Tried, due_rows
+from bot.scheduling.registry import ScheduledReminder, sendable
+from bot.transactions import fetch, integer, moment
+from models.event import Event
+from models.reminder_due import ReminderDue
+
+_CHUNK = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """A reminder whose event began before it was sent."""
+
+    event_id: int
+    guild_id: int
+    log_source: str
+
+
+def in_list(values: Sequence[object], *, first: int) -> str:
+    """Return ``($n, $n+1, ...)`` for a list of values whose first parameter is ``$first``."""
+    return "(" + ", ".join(f"${first + place}" for place in range(len(values))) + ")"
+
+
+async def refresh(event_ids: Iterable[int], *, reminders: Sequence[ScheduledReminder] | None = None) -> None:
+    """Derive the rows of these events anew; call it inside the transaction that changed them."""
+    entries = sendable() if reminders is None else reminders
+    ids = sorted(set(event_ids))
+    for start in range(0, len(ids), _CHUNK):
+        await _refresh_chunk(ids[start : start + _CHUNK], entries)
+
+
+async def _refresh_chunk(ids: list[int], reminders: Sequence[ScheduledReminder]) -> None:
+    events = await _locked(ids)
+    tried = await _tried(ids, [one.log_source for one in reminders])
+    await ReminderDue.filter(event_id__in=ids).delete()
+    rows = [
+        ReminderDue(event_id=event.id, key=key, due_at=due)
+        for event in events
+        for key, due in due_rows(event, reminders, tried.get(event.id, {})).items()
+    ]
+    if rows:
+        await ReminderDue.bulk_create(rows, ignore_conflicts=True)
+
+
+async def _locked(ids: Sequence[int]) -> list[Event]:
+    """
+    Return the events, held until the transaction ends, in the order of their ids.
+
+    Whoever writes due rows asks for their event first: else a state move and an outcome recorded at the same time would
+    wait for each other on PostgreSQL, or one would derive from what the other is about to change. On SQLite the
+    transaction itself is alone.
+    """
+    return await Event.filter(id__in=ids).order_by("id").select_for_update(no_key=True)
+
+
+async def _tried(ids: Sequence[int], sources: Sequence[str]) -> dict[int, dict[str, Tried]]:
+    rows = await fetch(
+        "SELECT source_id, source, success, next_attempt_at FROM discord_message_log"  # noqa: S608 -- parameters only
+        f" WHERE recipient_id = 0 AND part = 0 AND source IN {in_list(sources, first=1)}"
+        f" AND source_id IN {in_list(ids, first=1 + len(sources))}"
+        " AND success IS NOT NULL ORDER BY id",
+        [*sources, *ids],
+    )
+    tried: dict[int, dict[str, Tried]] = {}
+    for row in rows:
+        of_event = tried.setdefault(integer(row["source_id"]), {})
+        source = str(row["source"])
+        if row["success"] or of_event.get(source, Tried()).sent:
+            of_event[source] = Tried(sent=True)
+        else:
+            retry = row["next_attempt_at"]
+            of_event[source] = Tried(next_attempt_at=moment(retry) if retry is not None else _NEVER)
+    return tried
+
+
+# A failure that ends a reminder has no next attempt: its row stays as the reason, and nothing is due any more.
+_NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
+
+
+def _key_of(log_source: str) -> str | None:
+    return next((entry.key for entry in sendable() if entry.log_source == log_source), None)
+
+
+async def sent(event_id: int, log_source: str) -> None:
+    """Remove the row of a reminder that was sent; call it inside the transaction that records the sending."""
+    if (key := _key_of(log_source)) is not None:
+        await _locked([event_id])
+        await fetch("DELETE FROM reminder_due WHERE event_id = $1 AND key = $2", [event_id, key])
+
+
+async def postpone(event_id: int, log_source: str) -> bool:
+    """
+    Derive the row of a reminder whose attempt failed; call it inside the transaction that records the failure.
+
+    Return whether it is given up: no attempt is left before the start.
+    """
+    key = _key_of(log_source)
+    if key is None:
+        return False
+    await refresh([event_id])
+    return not await ReminderDue.filter(event_id=event_id, key=key).exists()
+
+
+async def next_due(*, after: dt.datetime) -> dt.datetime | None:
+    """Return the earliest moment past ``after`` at which any reminder is due."""
+    found: list[dt.datetime] = []
+    for entry in sendable():
+        rows = await fetch(
+            "SELECT due_at FROM reminder_due WHERE key = $1 AND due_at > $2 ORDER BY due_at LIMIT 1", [entry.key, after]
+        )
+        found += [moment(row["due_at"]) for row in rows]
+    return min(found, default=None)
+
+
+async def missing(*, now: dt.datetime, after: int = 0, limit: int = 500) -> list[int]:
+    """
+    Return events ahead that lack a row they should have: a fault that the hourly pass heals.
+
+    At most ``limit`` for each reminder, those with the smallest ids past ``after``.
+    """
+    found: set[int] = set()
+    for entry in sendable():
+        states = sorted(state.value for state in entry.required_states)
+        series = " AND e.series_id IS NOT NULL" if entry.requires_repeater else ""
+        rows = await fetch(
+            "SELECT e.id FROM event e WHERE e.scheduled_at > $1 AND e.id > $5"  # noqa: S608 -- names are the registry's
+            f" AND e.state IN {in_list(states, first=6)} AND e.{entry.enabled_field} AND e.{entry.hours_field} > 0{series}"
+            " AND NOT EXISTS (SELECT 1 FROM reminder_due d WHERE d.event_id = e.id AND d.key = $2)"
+            f" AND NOT EXISTS ({_SETTLED}) ORDER BY e.id LIMIT $4",
+            [now, entry.key, entry.log_source, limit, after, *states],
+        )
+        found |= {integer(row["id"]) for row in rows}
+    return sorted(found)
+
+
+# Sent or being sent, or its newest failure leaves no attempt before the start. $3 is the source, ``e`` the event.
+_SETTLED = """
+SELECT 1 FROM discord_message_log l WHERE l.source = $3 AND l.source_id = e.id AND l.recipient_id = 0 AND l.part = 0
+AND (l.success IS NULL OR l.success OR ((l.next_attempt_at IS NULL OR l.next_attempt_at >= e.scheduled_at)
+    AND NOT EXISTS (SELECT 1 FROM discord_message_log n WHERE n.source = $3 AND n.source_id = e.id
+        AND n.recipient_id = 0 AND n.part = 0 AND n.id > l.id)))
+"""
+
+
+async def begun_unsent(*, now: dt.datetime, limit: int = 500) -> list[Unsent]:
+    """
+    Return the reminders that were due and whose event has begun without them.
+
+    One whose attempt is still open is left out: it may have arrived, and if not, it is found once that is known.
+    """
+    found: list[Unsent] = []
+    for entry in sendable():
+        rows = await fetch(
+            "SELECT d.event_id, e.guild_id FROM reminder_due d JOIN event e ON e.id = d.event_id"
+            " WHERE d.key = $1 AND d.due_at <= $2 AND e.scheduled_at <= $2"
+            " AND NOT EXISTS (SELECT 1 FROM discord_message_log l WHERE l.source = $3 AND l.source_id = d.event_id"
+            " AND l.recipient_id = 0 AND l.part = 0 AND l.success IS NULL)"
+            " ORDER BY d.due_at, d.event_id LIMIT $4",
+            [entry.key, now, entry.log_source, limit],
+        )
+        found += [Unsent(integer(row["event_id"]), integer(row["guild_id"]), entry.log_source) for row in rows]
+    return found

@@ -1,0 +1,101 @@
+"""
+The reminders that exist: data, not code.
+
+A fifth one needs one entry here, one task registered under its name, two fields on the mixin and a migration. Source:
+event-reminder-scheduling.md, "Registry pattern".
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from models.states import EventState
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledReminder:
+    """
+    One reminder: which switch gates it, how long before the start it goes out, and in which states.
+
+    ``task_name`` is a name, resolved at dispatch: a callable here would be a circular import. ``log_source`` is the
+    ``source`` of its rows in the message log.
+    """
+
+    key: str
+    task_name: str
+    hours_field: str
+    enabled_field: str
+    required_states: frozenset[EventState]
+    log_source: str
+    requires_repeater: bool = False
+
+
+class DuplicateReminderError(ValueError):
+    """Two entries share a key or a log source, and would send for each other."""
+
+    def __init__(self, what: str, value: str) -> None:
+        super().__init__(f"two reminders share the {what} {value!r}")
+
+
+def checked(reminders: Iterable[ScheduledReminder]) -> tuple[ScheduledReminder, ...]:
+    """
+    Return the entries as they are, once no two of them can be taken for each other.
+
+    Raises:
+        DuplicateReminderError: two share a key or a log source.
+    """
+    entries = tuple(reminders)
+    for what in ("key", "log_source"):
+        seen: set[str] = set()
+        for entry in entries:
+            value: str = getattr(entry, what)
+            if value in seen:
+                raise DuplicateReminderError(what, value)
+            seen.add(value)
+    return entries
+
+
+REMINDERS: tuple[ScheduledReminder, ...] = checked(
+    (
+        ScheduledReminder(
+            key="announcement",
+            task_name="send_event_announcement",
+            hours_field="discord_announcement_hours",
+            enabled_field="discord_announcement",
+            required_states=frozenset({EventState.UPCOMING, EventState.SIGNUPS_OPEN}),
+            log_source="event_announcement",
+        ),
+        ScheduledReminder(
+            key="signup_reminder",
+            task_name="send_signup_reminder",
+            hours_field="discord_signup_reminder_hours",
+            enabled_field="discord_signup_reminder",
+            required_states=frozenset({EventState.SIGNUPS_OPEN}),
+            log_source="signup_reminder",
+            requires_repeater=True,
+        ),
+        ScheduledReminder(
+            key="attendance_reminder",
+            task_name="send_attendance_reminder",
+            hours_field="discord_confirm_attendance_hours",
+            enabled_field="discord_confirm_attendance",
+            required_states=frozenset({EventState.SIGNUPS_OPEN, EventState.ROLL_CALL}),
+            log_source="attendance_reminder",
+        ),
+        ScheduledReminder(
+            key="profile_reminder",
+            task_name="send_profile_reminder",
+            hours_field="discord_profile_reminder_hours",
+            enabled_field="discord_profile_reminder",
+            required_states=frozenset({EventState.SIGNUPS_OPEN, EventState.ROLL_CALL}),
+            log_source="profile_reminder",
+        ),
+    )
+)
+
+SENDABLE: frozenset[str] = frozenset({"announcement"})
+"""The keys whose task exists; the others stand in the registry, are never due, and a guardrail names them."""
+
+
+def sendable() -> tuple[ScheduledReminder, ...]:
+    """Return the entries whose task exists."""
+    return tuple(entry for entry in REMINDERS if entry.key in SENDABLE)
