@@ -1,0 +1,266 @@
+"""
+Make the events of a series, once each.
+
+What should stand is computed from the rule and the zone database at every pass, and what is missing is inserted by
+(series, slot), ignoring conflicts: two processes, or two runs, add nothing twice, and nothing is re-armed in memory. A
+skipped, moved or cancelled occurrence stays so: its exception, or its own row, is in the way. Source: 02-reminders.md,
+"Generation and exceptions".
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import structlog
+
+from bot import audit
+from bot.events.posts import mark_changed
+from bot.events.recurrence import Occurrence, SeriesRule, local_today, occurrences
+from bot.scheduling import due_rows
+from bot.scheduling.agenda import Agenda
+from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
+from bot.scheduling.registry import sendable
+from bot.transactions import DATABASE_ERRORS, atomic, fetch, integer, moment
+from models.discord_event_config import DiscordEventConfigMixin
+from models.event import Event
+from models.event_repeater import EventRepeater
+from models.repeater_exception import RepeaterException
+from models.states import EventState, Frequency, MonthEnd
+
+_log = structlog.get_logger(__name__)
+
+CASCADED_FIELDS: tuple[str, ...] = tuple(DiscordEventConfigMixin._meta.fields_map)  # noqa: SLF001 -- how the ORM tells
+"""Every field of the mixin, read off the class: one added there is copied by itself."""
+
+# A zone or a rule that this version cannot read is that series' own fault: KeyError is ZoneInfoNotFoundError's base.
+_SERIES_ERRORS: tuple[type[Exception], ...] = (*DATABASE_ERRORS, ValueError, KeyError)
+_MOVABLE = (EventState.UPCOMING, EventState.SIGNUPS_OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A series as generation sees it: its rule and how far ahead it is made."""
+
+    series_id: int
+    rule: SeriesRule
+    days_ahead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored event ahead, as generation compares it."""
+
+    event_id: int
+    scheduled_at: dt.datetime
+
+
+def rule_of(series: EventRepeater) -> SeriesRule:
+    """Return the schedule fields of a stored series."""
+    return SeriesRule(
+        frequency=series.frequency,
+        interval=series.interval,
+        day_of_week=series.day_of_week,
+        time_of_day=dt.time.fromisoformat(series.time_of_day),
+        timezone=series.timezone,
+        starts_at=series.starts_at,
+        ends_at=series.ends_at,
+        month_end=series.month_end,
+    )
+
+
+def signups_open_at(config: DiscordEventConfigMixin, *, scheduled_at: dt.datetime, now: dt.datetime) -> dt.datetime:
+    """Return when sign-ups of a new event open: its hours before the start, or at once where there are none."""
+    hours = config.signup_opens_hours
+    return now if hours is None else scheduled_at - dt.timedelta(hours=hours)
+
+
+def wanted_slots(planned: Planned, skipped: Iterable[dt.date], *, now: dt.datetime) -> dict[str, Occurrence]:
+    """Return the occurrences ahead that should stand as events, by slot: the window without exceptions and the past."""
+    today = local_today(now, planned.rule.timezone)
+    left_out = frozenset(skipped)
+    return {
+        one.slot: one
+        for one in _window(planned.rule, today, planned.days_ahead)
+        if one.starts_at > now and one.local_date not in left_out
+    }
+
+
+# The window is a pure function of these three; hourly passes ask for the same day 24 times.
+@lru_cache(maxsize=4096)
+def _window(rule: SeriesRule, today: dt.date, days_ahead: int) -> tuple[Occurrence, ...]:
+    return tuple(occurrences(rule, today, today + dt.timedelta(days=days_ahead)))
+
+
+def _new_event(series: EventRepeater, one: Occurrence, now: dt.datetime) -> Event:
+    config = {name: getattr(series, name) for name in CASCADED_FIELDS}
+    return Event(
+        guild_id=series.guild_id,
+        series_id=series.id,
+        slot=one.slot,
+        scheduled_at=one.starts_at,
+        signups_open_at=signups_open_at(series, scheduled_at=one.starts_at, now=now),
+        name=series.name,
+        description=series.description,
+        state=EventState.UPCOMING,
+        created_at=now,
+        state_since=now,
+        created_by=series.created_by,
+        **config,
+    )
+
+
+async def generate_events_for_repeater(series: EventRepeater, *, now: dt.datetime) -> int:
+    """
+    Insert the events of one series that are missing in its window, with what is due for them; return how many.
+
+    Paused and ended series get none. Part of the caller's transaction, if there is one.
+    """
+    if not series.is_active:
+        return 0
+    planned = Planned(series.id, rule_of(series), series.generate_days_ahead)
+    skipped = [one.local_date for one in await RepeaterException.filter(series_id=series.id)]
+    wanted = wanted_slots(planned, skipped, now=now)
+
+    async def _unit() -> int:
+        known = {event.slot for event in await Event.filter(series_id=series.id, slot__in=list(wanted))}
+        missing = [one for slot, one in wanted.items() if slot not in known]
+        if not missing:
+            return 0
+        await Event.bulk_create([_new_event(series, one, now) for one in missing], ignore_conflicts=True)
+        slots = [one.slot for one in missing]
+        await due_rows.refresh([event.id for event in await Event.filter(series_id=series.id, slot__in=slots)])
+        return len(missing)
+
+    return await atomic(_unit) if wanted else 0
+
+
+class Generator:
+    """The hourly pass over all active series."""
+
+    def __init__(self, agenda: Agenda, *, every: dt.timedelta) -> None:
+        self._agenda = agenda
+        self._every = every
+
+    async def generate_upcoming_events(self, now: dt.datetime) -> dt.datetime | None:
+        """Make what is missing, heal missing due rows, follow a change of the zone data; return the next moment."""
+        made = moved = 0
+        skipped, stored = await _exceptions(), await _stored_ahead(now)
+        for planned in await _active_series():
+            try:
+                wanted = wanted_slots(planned, skipped.get(planned.series_id, ()), now=now)
+                known = stored.get(planned.series_id, {})
+                if not wanted.keys() <= known.keys():
+                    made += await _generate(planned.series_id, now)
+                moved += await _follow_zone(wanted, known, now)
+            except _SERIES_ERRORS:
+                _log.exception("series_not_generated", series=planned.series_id)
+        healed = await due_rows.missing(now=now)
+        if healed:
+            await atomic(lambda: due_rows.refresh(healed))
+            _log.warning("due_rows_healed", events=len(healed))
+        if made or moved or healed:
+            _log.info("events_generated", made=made, moved=moved)
+            for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS):
+                self._agenda.wake(body, now)
+        return now + self._every
+
+
+async def _generate(series_id: int, now: dt.datetime) -> int:
+    series = await EventRepeater.get_or_none(id=series_id)
+    return await generate_events_for_repeater(series, now=now) if series is not None else 0
+
+
+async def _active_series() -> list[Planned]:
+    rows = await EventRepeater.filter(is_active=True).order_by("id").values_list(
+        "id", "frequency", "interval", "day_of_week", "time_of_day", "timezone", "starts_at", "ends_at", "month_end",
+        "generate_days_ahead",
+    )  # fmt: skip
+    return [
+        Planned(
+            row[0],
+            SeriesRule(
+                frequency=Frequency(row[1]),
+                interval=row[2],
+                day_of_week=row[3],
+                time_of_day=dt.time.fromisoformat(row[4]),
+                timezone=row[5],
+                starts_at=row[6],
+                ends_at=row[7],
+                month_end=MonthEnd(row[8]),
+            ),
+            row[9],
+        )
+        for row in rows
+    ]
+
+
+async def _exceptions() -> dict[int, list[dt.date]]:
+    found: dict[int, list[dt.date]] = {}
+    for one in await RepeaterException.all():
+        found.setdefault(one.series_id, []).append(one.local_date)
+    return found
+
+
+async def _stored_ahead(now: dt.datetime) -> dict[int, dict[str, Stored]]:
+    """Return the stored events of all series from a day back on (a zone may move one over now), by series and slot."""
+    rows = await fetch(
+        "SELECT id, series_id, slot, scheduled_at FROM event WHERE slot IS NOT NULL AND series_id IS NOT NULL"
+        " AND state IN ('upcoming', 'signups_open', 'roll_call', 'in_progress', 'completed', 'cancelled')"
+        " AND scheduled_at > $1",
+        [now - dt.timedelta(days=1)],
+    )
+    found: dict[int, dict[str, Stored]] = {}
+    for row in rows:
+        of_series = found.setdefault(integer(row["series_id"]), {})
+        of_series[str(row["slot"])] = Stored(integer(row["id"]), moment(row["scheduled_at"]))
+    return found
+
+
+async def _follow_zone(wanted: dict[str, Occurrence], known: dict[str, Stored], now: dt.datetime) -> int:
+    """Move events whose slot has another instant since the zone data changed; what was sent for stays."""
+    off = [
+        (known[slot], one)
+        for slot, one in wanted.items()
+        if slot in known and known[slot].scheduled_at != one.starts_at
+    ]
+    return sum([await _move_to_slot(stored, one, now) for stored, one in off])
+
+
+async def _move_to_slot(stored: Stored, one: Occurrence, now: dt.datetime) -> bool:
+    async def _unit() -> bool:
+        event = await Event.get_or_none(id=stored.event_id)
+        if event is None or not _may_follow(event) or await _anything_sent(event.id):
+            return False
+        shift = one.starts_at - event.scheduled_at
+        opens = event.signups_open_at
+        opens = opens + shift if opens is not None else None
+        moved = await Event.filter(id=event.id, scheduled_at=event.scheduled_at, state=event.state).update(
+            scheduled_at=one.starts_at, signups_open_at=opens
+        )
+        if not moved:
+            return False
+        await due_rows.refresh([event.id])
+        await mark_changed(event.id, now=now)
+        before, after = {"scheduled_at": event.scheduled_at.isoformat()}, {"scheduled_at": one.starts_at.isoformat()}
+        await audit.record(
+            "event.realign", guild_id=event.guild_id, now=now, subject_id=event.id, before=before, after=after
+        )
+        _log.warning("event_follows_zone_data", guild=event.guild_id, event_id=event.id, **after)
+        return True
+
+    return await atomic(_unit)
+
+
+def _may_follow(event: Event) -> bool:
+    return event.state in _MOVABLE and not event.is_off_schedule and "scheduled_at" not in event.overridden_fields
+
+
+async def _anything_sent(event_id: int) -> bool:
+    sources: Sequence[str] = [entry.log_source for entry in sendable()]
+    rows = await fetch(
+        "SELECT 1 AS one FROM discord_message_log WHERE source_id = $1 AND (success IS NULL OR success)"  # noqa: S608
+        f" AND source IN {due_rows.in_list(sources, first=2)} LIMIT 1",
+        [event_id, *sources],
+    )
+    return bool(rows)

@@ -1,0 +1,134 @@
+"""
+Move events from state to state: the only place that does.
+
+Every move is one compare-and-set UPDATE; its audit row, what is due and the mark on the post go with it in the same
+transaction. A lost race is an answer. Source: 01-domain.md, "Event states".
+"""
+
+import datetime as dt
+from collections.abc import Collection
+
+import structlog
+from tortoise.queryset import QuerySet
+
+from bot import audit
+from bot.events.posts import mark_changed
+from bot.scheduling import due_rows
+from bot.scheduling.agenda import Agenda
+from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
+from bot.transactions import DATABASE_ERRORS, atomic, fetch, moment
+from models.event import Event
+from models.states import EventState
+
+_log = structlog.get_logger(__name__)
+
+OPEN_FOR_PEOPLE = (EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
+_STALE_AFTER = dt.timedelta(hours=24)
+_AT_ONCE = 500
+
+
+async def move(
+    event: Event,
+    *,
+    allowed: Collection[EventState],
+    to: EventState,
+    now: dt.datetime,
+    debounce: dt.timedelta,
+    actor_user_id: int | None = None,
+) -> bool:
+    """
+    Move one event, from the state it was read in; False: it is no longer there, and nothing is changed.
+
+    ``actor_user_id`` None: time moved it.
+    """
+    if event.state not in allowed:
+        return False
+
+    async def _unit() -> bool:
+        moved = await Event.filter(id=event.id, guild_id=event.guild_id, state=event.state).update(
+            state=to, state_since=now
+        )
+        if not moved:
+            return False
+        await due_rows.refresh([event.id])
+        await mark_changed(event.id, now=now, debounce=debounce)
+        action = "event.cancel" if to is EventState.CANCELLED else "event.edit"
+        await audit.record(
+            action,
+            guild_id=event.guild_id,
+            actor_user_id=actor_user_id,
+            subject_id=event.id,
+            now=now,
+            before={"state": event.state.value},
+            after={"state": to.value},
+        )
+        return True
+
+    return await atomic(_unit)
+
+
+class Lifecycle:
+    """The state moves that time brings."""
+
+    def __init__(self, agenda: Agenda, *, debounce: dt.timedelta, cleanup_every: dt.timedelta) -> None:
+        self._agenda = agenda
+        self._debounce = debounce
+        self._cleanup_every = cleanup_every
+
+    async def open_scheduled_signups(self, now: dt.datetime) -> dt.datetime | None:
+        """Open, start and complete what is to be; return the next moment at which time moves an event."""
+        opening = Event.filter(state=EventState.UPCOMING, signups_open_at__lte=now, scheduled_at__gt=now)
+        await self._move_all(opening, EventState.SIGNUPS_OPEN, now)
+        starting = Event.filter(state__in=OPEN_FOR_PEOPLE, scheduled_at__lte=now)
+        await self._move_all(starting, EventState.IN_PROGRESS, now)
+        running = [event for event in await Event.filter(state=EventState.IN_PROGRESS) if ends_at(event) <= now]
+        for event in running:
+            await self._move_one(event, EventState.COMPLETED, now)
+        return await _next_move(now)
+
+    async def cleanup_stale_events(self, now: dt.datetime) -> dt.datetime | None:
+        """End what stayed behind a day past its time: completed where people could sign up, else cancelled."""
+        stale = now - _STALE_AFTER
+        behind = (*OPEN_FOR_PEOPLE, EventState.IN_PROGRESS)
+        await self._move_all(Event.filter(state__in=behind, scheduled_at__lte=stale), EventState.COMPLETED, now)
+        never_open = Event.filter(state=EventState.UPCOMING, scheduled_at__lte=stale)
+        await self._move_all(never_open, EventState.CANCELLED, now)
+        return now + self._cleanup_every
+
+    async def _move_all(self, candidates: QuerySet[Event], to: EventState, now: dt.datetime) -> None:
+        for event in await candidates.order_by("scheduled_at", "id").limit(_AT_ONCE):
+            if to is EventState.COMPLETED and ends_at(event) > now - _STALE_AFTER:
+                continue
+            await self._move_one(event, to, now)
+
+    async def _move_one(self, event: Event, to: EventState, now: dt.datetime) -> None:
+        """Move one event; one that fails does not stop the rest, and is tried again at the next pass."""
+        try:
+            moved = await move(event, allowed={event.state}, to=to, now=now, debounce=self._debounce)
+        except DATABASE_ERRORS:
+            _log.exception("event_not_moved", guild=event.guild_id, event_id=event.id, to=to.value)
+            return
+        if not moved:
+            _log.info("event_move_lost", guild=event.guild_id, event_id=event.id, to=to.value)
+            return
+        _log.info("event_moved", guild=event.guild_id, event_id=event.id, to=to.value)
+        self._agenda.wake(CHECK_EVENT_REMINDERS, now)
+        self._agenda.wake(OPEN_SCHEDULED_SIGNUPS, now)
+        self._agenda.wake(SYNC_DISCORD_EVENTS, now + self._debounce)
+
+
+def ends_at(event: Event) -> dt.datetime:
+    """Return when the event is over by its own duration."""
+    return event.scheduled_at + dt.timedelta(minutes=event.duration_minutes)
+
+
+async def _next_move(now: dt.datetime) -> dt.datetime | None:
+    rows = await fetch(
+        "SELECT MIN(signups_open_at) AS opens, (SELECT MIN(scheduled_at) FROM event"
+        " WHERE state IN ('signups_open', 'roll_call') AND scheduled_at > $1) AS starts"
+        " FROM event WHERE state = 'upcoming' AND signups_open_at > $1",
+        [now],
+    )
+    found = [moment(value) for value in rows[0].values() if value is not None]
+    found += [ends_at(event) for event in await Event.filter(state=EventState.IN_PROGRESS) if ends_at(event) > now]
+    return min(found, default=None)
