@@ -1,0 +1,192 @@
+"""
+The command line of Tocsin.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. A refusal is one clear sentence on stderr.
+"""
+
+import importlib.metadata
+import sys
+import zoneinfo
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from cyclopts import App, CycloptsError, Parameter
+
+from bot.errors import BotError, UsageError
+from bot.log import configure_logging, hide_secret
+from bot.settings import Settings, load_settings
+
+USAGE_ERROR = 2
+
+app = App(
+    name="tocsin",
+    help_format="plaintext",
+    help="A Discord bot for event series and closed playtests: each message once, none lost in silence.",
+    version_flags=[],
+    result_action="return_value",
+)
+
+ConfigFile = Annotated[Path | None, Parameter(name="--config", help="The configuration file [default: config.toml].")]
+
+
+def _settings(config: Path | None) -> Settings:
+    settings = load_settings(config)
+    configure_logging(settings.logging.level, settings.logging.format)
+    if settings.discord_token is not None:
+        hide_secret(settings.discord_token.get_secret_value())
+    url = settings.database.url.get_secret_value()
+    if password := urlsplit(url).password:
+        hide_secret(password)
+    return settings
+
+
+@app.command(name="run")
+async def run_command(*, config: ConfigFile = None) -> None:
+    """Run the bot until SIGTERM or Ctrl-C."""
+    # Imported here, as in the other commands: what a command does not use it does not load.
+    from bot.process import run
+
+    await run(_settings(config))
+
+
+@app.command(name="check")
+async def check_command(*, config: ConfigFile = None) -> int:
+    """Check the configuration, the database, the zone data and, with a token, what Discord grants."""
+    from bot.client import point_to
+    from bot.operations.check import Verdict, findings
+
+    settings = _settings(config)
+    point_to(settings.discord.api_base, settings.discord.gateway_url)
+    token = settings.discord_token.get_secret_value() if settings.discord_token is not None else None
+    failed = False
+    url = settings.database.url.get_secret_value()
+    async for finding in findings(url, pool_size=settings.database.pool_size, token=token):
+        print(finding)
+        failed = failed or finding.verdict is Verdict.BAD
+    return int(failed)
+
+
+@app.command(name="migrate")
+async def migrate_command(*, config: ConfigFile = None) -> None:
+    """Bring the database to this version's tables."""
+    from bot.database import migrate, opened
+
+    settings = _settings(config)
+    url = settings.database.url.get_secret_value()
+    async with opened(url, pool_size=settings.database.pool_size):
+        applied = await migrate(url)
+    print(f"Applied {len(applied)} migration(s): {', '.join(applied)}." if applied else "Nothing to apply.")
+
+
+@app.command(name="version")
+def version_command() -> None:
+    """Print the version."""
+    print(f"tocsin {importlib.metadata.version('tocsin')}")
+
+
+@app.command(name="import")
+async def import_command(
+    file: Path,
+    *,
+    guild: Annotated[int, Parameter(help="The guild's id.")],
+    announce_in: Annotated[int | None, Parameter(help="The id of the channel to announce in.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Import the series of a JSON schedule FILE into a guild: all of them or none."""
+    from bot.clock import SystemClock
+    from bot.operations.schedule_import import import_schedule, read_schedule_file
+    from bot.process import ready_database
+
+    settings = _settings(config)
+    series = read_schedule_file(file)
+    async with ready_database(settings):
+        imported = await import_schedule(
+            series,
+            guild_id=_discord_id(guild, "--guild"),
+            announce_in=_discord_id(announce_in, "--announce-in") if announce_in is not None else None,
+            timezone=settings.bot.default_timezone,
+            now=SystemClock().now(),
+        )
+    print(imported)
+
+
+@app.command(name="simulate")
+async def simulate_command(
+    file: Path,
+    *,
+    start: Annotated[date, Parameter(help="The first day; its midnight UTC is the first moment.")],
+    days: Annotated[int, Parameter(help="How many days, 1 to 366.")],
+    seed: Annotated[int, Parameter(help="What chance is made of.")] = 0,
+    crashes: Annotated[int, Parameter(help="How often the process dies, 0 to 1000.")] = 0,
+    database: Annotated[str | None, Parameter(help="An empty database [default: a temporary SQLite file].")] = None,
+    format: Annotated[Literal["json"], Parameter(help="One JSON object a line.")] = "json",  # noqa: A002
+) -> int:
+    """Show what a schedule FILE would send, by the real code in a simulated Discord, in virtual time."""
+    del format
+    _demo_extra()
+    from bot.demo.simulate_command import simulate_file
+
+    configure_logging("error", "console")
+    return await simulate_file(file, start=start, days=days, seed=seed, crashes=crashes, database=database)
+
+
+@app.command(name="demo")
+async def demo_command(
+    *, story: Annotated[bool, Parameter(negative="", help="Tell the story alone: no page, then exit.")] = False
+) -> None:
+    """Show Tocsin at work in a simulated Discord: no account needed."""
+    _demo_extra()
+    from bot.demo.story import demo
+
+    configure_logging("error", "console")
+    await demo(with_page=not story)
+
+
+class _NoExtraError(BotError):
+    """The simulated Discord is not installed."""
+
+
+def _demo_extra() -> None:
+    """
+    See to it that the simulated Discord is installed.
+
+    Raises:
+        BotError: it is not.
+    """
+    try:
+        importlib.metadata.version("simcord")
+    except importlib.metadata.PackageNotFoundError as error:
+        sentence = "The simulated Discord is not installed: run `pip install 'tocsin[demo]'`, or `make demo`."
+        raise _NoExtraError(sentence) from error
+
+
+def _discord_id(value: int, option: str) -> int:
+    if not 0 < value < 2**63:
+        raise UsageError(f"{option} is {value}; a Discord id is a whole number such as 123456789012345678.")
+    return value
+
+
+def main() -> None:
+    """Run one command and exit with its code; the entry point of ``tocsin``."""
+    # The packaged zone data, whatever the machine brings: every installation resolves a time alike.
+    zoneinfo.reset_tzpath(to=[])
+    try:
+        code = app(sys.argv[1:], exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        print(f"{str(error).rstrip()} See `tocsin --help`.", file=sys.stderr)
+        sys.exit(USAGE_ERROR)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        sys.exit(USAGE_ERROR)
+    except BotError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

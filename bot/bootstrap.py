@@ -1,0 +1,164 @@
+"""
+Make every long-lived object once and join them: the one place that knows all of them.
+
+What reaches Discord, and what tells the time, is handed in; so the bot, the tests and the simulation run the same
+services.
+"""
+
+import datetime as dt
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bot.clock import Clock, LeaseClock
+from bot.events.generate import Generator
+from bot.events.lifecycle import Lifecycle
+from bot.leases.failures import Backoff
+from bot.leases.instances import HeartbeatOptions, InstanceRegister, new_instance_id
+from bot.leases.ports import DiscordTime, MessagePort, OutcomeObserver
+from bot.leases.send_once import OneWayOut, SendOptions
+from bot.leases.staleness import SweepOptions
+from bot.leases.sweep import Sweeper
+from bot.ops_notes import OpsNoteTeller, PostFaultObserver, tell_unreadable
+from bot.reminders import tasks as _registers_the_tasks  # noqa: F401 -- the decorators run on import
+from bot.reminders.dispatch import Dispatcher
+from bot.reminders.fire import ReminderClerk
+from bot.reminders.outcomes import DueRowObserver, PostObserver
+from bot.reminders.post_upkeep import REPOST, PostEditor, PostUpkeep
+from bot.reminders.task_registry import ReminderContext
+from bot.reminders.tasks import ANNOUNCEMENT
+from bot.scheduling import bodies
+from bot.scheduling.agenda import Agenda, Body
+
+
+class DiscordPort(MessagePort, PostEditor, Protocol):
+    """Everything that the services ask of Discord."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """The figures of config.toml as the services take them; the defaults are the file's own."""
+
+    poll: dt.timedelta = dt.timedelta(seconds=30)
+    sweep_every: dt.timedelta = dt.timedelta(seconds=60)
+    sync_every: dt.timedelta = dt.timedelta(seconds=60)
+    state_every: dt.timedelta = dt.timedelta(seconds=60)
+    generate_every: dt.timedelta = dt.timedelta(hours=1)
+    cleanup_every: dt.timedelta = dt.timedelta(hours=1)
+    edit_debounce: dt.timedelta = dt.timedelta(seconds=3)
+    heartbeat: HeartbeatOptions = field(default_factory=HeartbeatOptions)
+    sweep: SweepOptions = field(default_factory=SweepOptions)
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the services need from outside."""
+
+    discord: DiscordPort
+    discord_time: DiscordTime
+    clock: Clock
+    lease_clock: LeaseClock
+    is_available: Callable[[int], bool]
+    stop: Callable[[str], None]
+    keep_name: Callable[[], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The joined objects of one process's life."""
+
+    agenda: Agenda
+    out: OneWayOut
+    dispatcher: Dispatcher
+    sweeper: Sweeper
+    register: InstanceRegister
+    bodies: tuple[Body, ...]
+
+    def body(self, name: str) -> Body:
+        """
+        Return one background body by its name.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        return {body.name: body for body in self.bodies}[name]
+
+    async def enter(self, now: dt.datetime) -> None:
+        """Say that this process lives, and let every body run at once."""
+        await self.register.enter()
+        self.wake_all(now)
+
+    def wake_all(self, now: dt.datetime) -> None:
+        """Let every body run at once."""
+        for body in self.bodies:
+            self.agenda.wake(body.name, now)
+
+    async def leave(self) -> None:
+        """Cancel what is still under way, record what is known, and give the instance up."""
+        await self.dispatcher.stop()
+        await self.out.settle()
+        await self.register.leave()
+
+
+def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str) -> Services:
+    """Return the services of one process, joined; nothing runs yet and nothing is stored."""
+    agenda = Agenda()
+    instance = new_instance_id()
+    out = OneWayOut(
+        ports.discord,
+        clock=ports.clock,
+        lease_clock=ports.lease_clock,
+        discord_time=ports.discord_time,
+        instance=instance,
+        agenda=agenda,
+        observers=_observers(agenda, options),
+        stop=ports.stop,
+        options=SendOptions(backoff=options.backoff),
+    )
+    dispatcher = Dispatcher(ReminderContext(out, ports.clock))
+    sweeper = Sweeper(out, agenda=agenda, options=options.sweep, tell_unreadable=tell_unreadable)
+    register = InstanceRegister(instance, instance_name, lease_clock=ports.lease_clock, keep_name=ports.keep_name)
+    return Services(
+        agenda=agenda,
+        out=out,
+        dispatcher=dispatcher,
+        sweeper=sweeper,
+        register=register,
+        bodies=_bodies(ports, options, agenda, out, dispatcher, sweeper, register),
+    )
+
+
+def _observers(agenda: Agenda, options: ServiceOptions) -> dict[str, tuple[OutcomeObserver, ...]]:
+    faults = PostFaultObserver(agenda)
+    post = PostObserver(agenda, debounce=options.edit_debounce)
+    return {
+        ANNOUNCEMENT.log_source: (DueRowObserver(agenda), post, faults),
+        REPOST: (post, faults),
+    }
+
+
+def _bodies(  # noqa: PLR0917 -- the joint of all bodies
+    ports: Ports,
+    options: ServiceOptions,
+    agenda: Agenda,
+    out: OneWayOut,
+    dispatcher: Dispatcher,
+    sweeper: Sweeper,
+    register: InstanceRegister,
+) -> tuple[Body, ...]:
+    lifecycle = Lifecycle(agenda, debounce=options.edit_debounce, cleanup_every=options.cleanup_every)
+    generator = Generator(agenda, every=options.generate_every)
+    clerk = ReminderClerk(dispatcher, is_available=ports.is_available, lease_clock=ports.lease_clock, agenda=agenda)
+    upkeep = PostUpkeep(ports.discord, out, clock=ports.clock, agenda=agenda, debounce=options.edit_debounce)
+    # In the order in which one moment's work is done: who lives, what stands, what moves, what goes out.
+    return (
+        Body(bodies.INSTANCE_HEARTBEAT, options.heartbeat.every, register.beat),
+        Body(bodies.SWEEP_STALE_DISCORD_LEASES, options.sweep_every, sweeper.sweep_stale_discord_leases),
+        Body(bodies.GENERATE_UPCOMING_EVENTS, options.generate_every, generator.generate_upcoming_events),
+        Body(bodies.OPEN_SCHEDULED_SIGNUPS, options.state_every, lifecycle.open_scheduled_signups),
+        Body(bodies.CHECK_EVENT_REMINDERS, options.poll, clerk.fire_due_reminders),
+        Body(bodies.SYNC_DISCORD_EVENTS, options.sync_every, upkeep.sync_discord_events),
+        Body(bodies.CLEANUP_STALE_EVENTS, options.cleanup_every, lifecycle.cleanup_stale_events),
+        Body(bodies.TELL_OPS_NOTES, options.sync_every, OpsNoteTeller(out).tell_ops_notes),
+    )

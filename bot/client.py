@@ -1,0 +1,119 @@
+"""
+The Discord client: joins the services to a real connection, loads the cogs by name and closes in order.
+
+No privileged intent: guilds are all it needs.
+"""
+
+import asyncio
+import datetime as dt
+from collections.abc import Awaitable, Callable, Collection, Sequence
+
+import discord
+import structlog
+import yarl
+from discord.ext import commands
+
+from bot.bootstrap import Ports, ServiceOptions, Services, build_services
+from bot.clock import Clock, LeaseClock
+from bot.delivery.channel_poster import ChannelPoster
+from bot.delivery.guild_presence import GuildPresence
+from bot.delivery.request_trace import RequestTrace
+from bot.loops import LoopSet
+
+_log = structlog.get_logger(__name__)
+
+LOOP_COGS: tuple[str, ...] = ("cogs.leases", "cogs.events", "cogs.reminders")
+# After the grace the client and the database have this left, so that all of a stop takes ten seconds at most.
+_CLOSE_SECONDS = 2.0
+
+
+def intents() -> discord.Intents:
+    """Return what the bot asks of the gateway: its guilds, and nothing that needs an approval."""
+    return discord.Intents(guilds=True)
+
+
+def point_to(api_base: str, gateway_url: str) -> None:
+    """Let the library talk to another address than Discord's own; an empty one changes nothing."""
+    if api_base:
+        discord.http.Route.BASE = api_base.rstrip("/")
+    if gateway_url:
+        discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway_url)
+
+
+class TocsinBot(commands.Bot):
+    """The bot of one process; ``extensions`` are the cogs that it loads, by name."""
+
+    def __init__(  # noqa: PLR0913 -- what differs between the bot, the demo and the tests
+        self,
+        *,
+        clock: Clock,
+        lease_clock: LeaseClock,
+        options: ServiceOptions | None = None,
+        instance_name: str = "tocsin",
+        extensions_to_load: Sequence[str] = LOOP_COGS,
+        guild_allow_list: Collection[int] = (),
+        post_timeout: dt.timedelta = dt.timedelta(seconds=30),
+        on_stop: Callable[[str], None] | None = None,
+        keep_name: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        trace = RequestTrace(clock)
+        super().__init__(
+            command_prefix=commands.when_mentioned,
+            help_command=None,
+            intents=intents(),
+            allowed_mentions=discord.AllowedMentions.none(),
+            max_ratelimit_timeout=30.0,
+            http_trace=trace.config,
+        )
+        self.clock = clock
+        self._extensions_to_load = tuple(extensions_to_load)
+        self.presence = GuildPresence(self, allow_list=guild_allow_list)
+        ports = Ports(
+            discord=ChannelPoster(self, trace=trace, timeout=post_timeout),
+            discord_time=trace,
+            clock=clock,
+            lease_clock=lease_clock,
+            is_available=self.presence.is_available,
+            stop=on_stop or self._log_stop,
+            keep_name=keep_name,
+        )
+        self.services: Services = build_services(ports, options or ServiceOptions(), instance_name=instance_name)
+        self.loops = LoopSet(self.services.agenda, clock, before=self.wait_until_ready)
+        self._entered = False
+
+    @staticmethod
+    def _log_stop(reason: str) -> None:
+        _log.error("cannot_go_on", reason=reason)
+
+    async def setup_hook(self) -> None:
+        """
+        Register this process and start its loops, which wait for the guilds to be known.
+
+        The library calls it once, before the gateway and never at a reconnect.
+        """
+        await self.services.enter(self.clock.now())
+        self._entered = True
+        for name in self._extensions_to_load:
+            await self.load_extension(name)
+
+    async def on_ready(self) -> None:
+        """Take up what waited for the connection; comes again after each new session."""
+        self.services.wake_all(self.clock.now())
+        _log.info("ready", guilds=len(self.guilds), instance=self.services.register.instance)
+
+    async def on_guild_available(self, guild: discord.Guild) -> None:
+        """Take up what waited while Discord called the guild unavailable."""
+        self.services.wake_all(self.clock.now())
+        _log.info("guild_available", guild=guild.id)
+
+    async def shut_down(self, *, grace: dt.timedelta) -> None:
+        """Take no new work, let what is under way finish within ``grace``, then close the client."""
+        await self.loops.stop()
+        try:
+            await asyncio.wait_for(self.services.dispatcher.drain(), grace.total_seconds())
+        except TimeoutError:
+            _log.warning("stopped_with_work_under_way")
+        if self._entered:
+            await self.services.leave()
+            self._entered = False
+        await asyncio.wait_for(self.close(), _CLOSE_SECONDS)

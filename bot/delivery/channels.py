@@ -1,0 +1,76 @@
+"""Find the channel that is meant, in the guild that is meant, and what the bot may do there."""
+
+from typing import Protocol
+
+import discord
+
+from bot.leases.failures import ErrorClass, SendError
+from bot.leases.ports import ChannelTarget
+
+PostChannel = discord.TextChannel | discord.Thread | discord.VoiceChannel | discord.StageChannel
+
+
+class ChannelSource(Protocol):
+    """The part of a client that knows channels, and who it is itself."""
+
+    @property
+    def user(self) -> discord.ClientUser | None:
+        """Return the bot's own user, None before it logged in."""
+        ...
+
+    def get_channel(self, channel_id: int, /) -> object:
+        """Return a channel from the cache, None if it is not there."""
+        ...
+
+    async def fetch_channel(self, channel_id: int, /) -> object:
+        """Ask Discord for a channel."""
+        ...
+
+
+async def resolve(client: ChannelSource, target: ChannelTarget) -> PostChannel:
+    """
+    Return the channel of a target: from the cache, else from Discord.
+
+    Raises:
+        SendError: class ``gone`` where it is no text channel of that guild; class ``forbidden`` where it is hidden.
+        discord.HTTPException, aiohttp.ClientError: Discord could not be asked.
+    """
+    channel = client.get_channel(target.channel_id) or await client.fetch_channel(target.channel_id)
+    if not isinstance(channel, PostChannel) or channel.guild.id != target.guild_id:
+        raise SendError(ErrorClass.GONE, f"{target.channel_id} is no channel of this server that takes messages")
+    return channel
+
+
+def missing_permissions(client: ChannelSource, channel: PostChannel) -> tuple[str, ...]:
+    """Return, in Discord's words, what the bot lacks in a channel to post there and to find its posts again."""
+    granted = _granted(client, channel)
+    if granted is None:
+        return ()
+    return tuple(words for name, words in _in_words(channel).items() if not getattr(granted, name))
+
+
+def may_read_history(client: ChannelSource, channel: PostChannel) -> bool:
+    """Return whether the history can surely be read; without the permission Discord answers with an empty list."""
+    granted = _granted(client, channel)
+    return granted is not None and granted.view_channel and granted.read_message_history
+
+
+def _granted(client: ChannelSource, channel: PostChannel) -> discord.Permissions | None:
+    """Return what the bot may do in a channel, None where its server is not in the cache to tell."""
+    me = channel.guild.get_member(client.user.id) if client.user is not None else None
+    if me is None or (isinstance(channel, discord.Thread) and channel.parent is None):
+        return None
+    return channel.permissions_for(me)
+
+
+def _in_words(channel: PostChannel) -> dict[str, str]:
+    return {
+        "view_channel": "View Channel",
+        **(
+            {"send_messages_in_threads": "Send Messages in Threads"}
+            if isinstance(channel, discord.Thread)
+            else {"send_messages": "Send Messages"}
+        ),
+        "embed_links": "Embed Links",
+        "read_message_history": "Read Message History",
+    }

@@ -1,0 +1,180 @@
+"""
+The real loops: a thin shell of ``discord.ext.tasks`` round each background body.
+
+What the library's loop does by itself would silence a bot: an ordinary exception ends it, its intervals follow the wall
+clock, so that a clock set back stalls it. So the body cannot raise, the interval is set anew after each pass to the
+body's own next moment, a wake shortens the sleep under way, and a supervisor on the monotonic clock restarts a loop
+whose last good pass is too old. Each loop starts once per process, never on a reconnect.
+"""
+
+import asyncio
+import datetime as dt
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+import discord
+import structlog
+from discord.ext import tasks
+
+from bot.clock import Clock
+from bot.scheduling.agenda import Agenda, Body
+
+Before = Callable[[], Coroutine[Any, Any, None]]
+
+_log = structlog.get_logger(__name__)
+
+# The library's sleep is cancelled and set anew by every change of the interval; closer moments are one pass.
+_SHORTEST_SECONDS = 0.05
+_SUPERVISE_SECONDS = 10.0
+_PERIODS_UNTIL_OVERDUE = 3
+
+
+class BodyLoop:
+    """One body in its loop; ``failures`` counts passes that raised."""
+
+    def __init__(self, body: Body, *, agenda: Agenda, clock: Clock, before: Before) -> None:
+        self.body = body
+        self.failures = 0
+        self._agenda = agenda
+        self._clock = clock
+        self._before = before
+        self._last_good = time.monotonic()
+        self._passing = False
+        self._interval = body.period.total_seconds()
+        self._loop = self._new_loop()
+
+    def _new_loop(self) -> tasks.Loop[Callable[[], Coroutine[Any, Any, None]]]:
+        loop = tasks.loop(seconds=self._interval, name=self.body.name)(self._pass)
+        loop.before_loop(self._before)
+        return loop
+
+    @property
+    def age(self) -> dt.timedelta:
+        """How long ago the last good pass was, or the start."""
+        return dt.timedelta(seconds=time.monotonic() - self._last_good)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the loop runs."""
+        return self._loop.is_running()
+
+    def start(self) -> None:
+        """Start the loop; a second call changes nothing."""
+        if not self._loop.is_running():
+            self._begin()
+
+    def _begin(self) -> None:
+        running = self._loop.start()
+        running.add_done_callback(lambda _: None)
+
+    def stop(self) -> None:
+        """Stop the loop, whatever it is doing."""
+        self._loop.cancel()
+
+    def wake(self) -> None:
+        """Let the next pass come at the body's next moment instead of a whole period later."""
+        if self._loop.is_running() and not self._passing:
+            self._rest()
+
+    def restart_if_overdue(self) -> None:
+        """Start a loop over whose last good pass is three periods old, and say so."""
+        if self.age > self.body.period * _PERIODS_UNTIL_OVERDUE and not self._passing:
+            _log.error("loop_overdue", loop=self.body.name, age_seconds=round(self.age.total_seconds()))
+            self._loop.cancel()
+            self._interval = self.body.period.total_seconds()
+            self._loop = self._new_loop()
+            self._begin()
+
+    def _seconds_to_wait(self) -> float:
+        period = self.body.period.total_seconds()
+        upcoming = self._agenda.next(self.body.name)
+        if upcoming is None:
+            return period
+        return min(period, max(_SHORTEST_SECONDS, (upcoming - self._clock.now()).total_seconds()))
+
+    async def _pass(self) -> None:
+        self._passing = True
+        try:
+            await self._agenda.run(self.body, self._clock.now())
+        except Exception:  # noqa: BLE001 -- see below
+            # The loop must outlive whatever its body does; the next pass comes a period later.
+            self.failures += 1
+            _log.exception("loop_pass_failed", loop=self.body.name)
+        else:
+            self._last_good = time.monotonic()
+        finally:
+            self._passing = False
+        self._rest()
+
+    def _rest(self) -> None:
+        """Set the sleep after this pass; the library counts an interval from the planned begin of the last one."""
+        upcoming = self._loop.next_iteration
+        if upcoming is None:
+            return
+        began = upcoming - dt.timedelta(seconds=self._interval)
+        since = (discord.utils.utcnow() - began).total_seconds()  # noqa: TID251 -- the clock that the library counts by
+        self._interval = max(0.0, since + self._seconds_to_wait())
+        self._loop.change_interval(seconds=self._interval)
+
+
+class LoopSet:
+    """All loops of one process, their wakes and their supervisor; each waits for ``before`` ahead of its first pass."""
+
+    def __init__(self, agenda: Agenda, clock: Clock, *, before: Before) -> None:
+        self._agenda = agenda
+        self._before = before
+        self._clock = clock
+        self._loops: dict[str, BodyLoop] = {}
+        self._supervisor: asyncio.Task[None] | None = None
+        agenda.on_wake(self._woken)
+
+    def add(self, bodies: Iterable[Body]) -> None:
+        """
+        Start a loop for each body.
+
+        Raises:
+            ValueError: one of them has a loop already.
+        """
+        for body in bodies:
+            if body.name in self._loops:
+                message = f"the loop {body.name} runs already"
+                raise ValueError(message)
+            loop = BodyLoop(body, agenda=self._agenda, clock=self._clock, before=self._before)
+            self._loops[body.name] = loop
+            loop.start()
+        if self._supervisor is None:
+            self._supervisor = asyncio.create_task(self._supervise(), name="loop_supervisor")
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Stop and forget the loops of these bodies."""
+        for name in names:
+            if (loop := self._loops.pop(name, None)) is not None:
+                loop.stop()
+
+    def ages(self) -> dict[str, dt.timedelta]:
+        """Return how long ago each loop's last good pass was."""
+        return {name: loop.age for name, loop in self._loops.items()}
+
+    async def stop(self) -> None:
+        """Stop every loop and the supervisor."""
+        self.remove(list(self._loops))
+        if self._supervisor is not None:
+            self._supervisor.cancel()
+            await asyncio.gather(self._supervisor, return_exceptions=True)
+            self._supervisor = None
+
+    def _woken(self, body: str) -> None:
+        if (loop := self._loops.get(body)) is not None:
+            loop.wake()
+
+    async def _supervise(self) -> None:
+        while True:
+            await asyncio.sleep(_SUPERVISE_SECONDS)
+            for loop in list(self._loops.values()):
+                loop.restart_if_overdue()
+
+
+def silence_voice_warning() -> None:
+    """Keep the library from asking for a voice package that Tocsin never uses."""
+    discord.VoiceClient.warn_nacl = False

@@ -1,0 +1,177 @@
+"""
+One ``tocsin run``, from the lock to the last closed connection.
+
+Order of the start: database, migrations, the instance's lock, then the client. Order of the stop, on SIGTERM or SIGINT:
+no new work, what is under way ends within the grace, the client, the database. A second signal stops at once.
+"""
+
+import asyncio
+import contextlib
+import datetime as dt
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+
+import discord
+import structlog
+
+from bot.bootstrap import ServiceOptions
+from bot.client import TocsinBot, point_to
+from bot.clock import SystemClock
+from bot.database import AlreadyRunningError, DatabaseLeaseClock, InstanceLock, migrate, opened, require_migrated
+from bot.errors import BotError, UsageError
+from bot.leases.failures import Backoff
+from bot.leases.instances import HeartbeatOptions
+from bot.leases.staleness import SweepOptions
+from bot.loops import silence_voice_warning
+from bot.settings import Settings
+
+_log = structlog.get_logger(__name__)
+
+
+class NoTokenError(UsageError):
+    """There is no token to log in with."""
+
+    def __init__(self) -> None:
+        super().__init__("No token: set DISCORD_TOKEN (or DISCORD_TOKEN_FILE) to the bot's token, then run again.")
+
+
+class CannotGoOnError(BotError):
+    """The process has to stop, since it can do nothing useful any more."""
+
+
+def _span(seconds: int) -> dt.timedelta:
+    return dt.timedelta(seconds=seconds)
+
+
+def service_options(settings: Settings) -> ServiceOptions:
+    """Return the figures of the configuration as the services take them."""
+    reminders, cluster = settings.reminders, settings.cluster
+    return ServiceOptions(
+        poll=_span(reminders.poll_seconds),
+        sweep_every=_span(reminders.sweep_seconds),
+        sync_every=_span(reminders.sync_seconds),
+        state_every=_span(reminders.state_seconds),
+        generate_every=_span(reminders.generate_seconds),
+        cleanup_every=_span(reminders.cleanup_seconds),
+        edit_debounce=_span(reminders.edit_debounce_seconds),
+        heartbeat=HeartbeatOptions(_span(cluster.heartbeat_seconds), _span(cluster.dead_after_seconds)),
+        sweep=SweepOptions(
+            lease_timeout=_span(reminders.lease_timeout_seconds),
+            dead_after=_span(cluster.dead_after_seconds),
+            failed_retention=_span(reminders.failed_retention_seconds),
+        ),
+        backoff=Backoff(
+            tuple(_span(seconds) for seconds in reminders.backoff_seconds), _span(reminders.permanent_retry_seconds)
+        ),
+    )
+
+
+@contextlib.asynccontextmanager
+async def ready_database(settings: Settings, *, everywhere: bool = False) -> AsyncIterator[str]:
+    """
+    Open the configured database with every table in place, and close it on every way out; gives its address.
+
+    Raises:
+        DatabaseUnavailableError: it cannot be reached.
+        UnmigratedError: migrations are missing and ``database.auto_migrate`` is off.
+    """
+    url = settings.database.url.get_secret_value()
+    async with opened(url, pool_size=settings.database.pool_size, everywhere=everywhere):
+        if settings.database.auto_migrate:
+            await migrate(url)
+        await require_migrated()
+        yield url
+
+
+def instance_name(settings: Settings) -> str:
+    """Return the name under which this process is known to the others: its own, else the host's."""
+    return settings.cluster.instance or socket.gethostname()[:64] or "tocsin"
+
+
+async def run(settings: Settings) -> None:
+    """
+    Run the bot until it is told to stop.
+
+    Raises:
+        NoTokenError: no token is set.
+        AlreadyRunningError: another process holds the database file or the instance name.
+        CannotGoOnError: Discord refuses the token.
+    """
+    token = settings.discord_token
+    if token is None:
+        raise NoTokenError
+    silence_voice_warning()
+    point_to(settings.discord.api_base, settings.discord.gateway_url)
+    async with ready_database(settings, everywhere=True) as url:
+        lock = InstanceLock(url, instance_name(settings))
+        await lock.hold()
+        try:
+            await _run_bot(settings, token.get_secret_value(), lock)
+        finally:
+            await lock.release()
+
+
+async def _run_bot(settings: Settings, token: str, lock: InstanceLock) -> None:
+    stopping = asyncio.Event()
+    reasons: list[str] = []
+
+    def _cannot_go_on(reason: str) -> None:
+        reasons.append(reason)
+        stopping.set()
+
+    async def _keep_name() -> None:
+        try:
+            await lock.hold()
+        except AlreadyRunningError as error:
+            _cannot_go_on(str(error))
+
+    bot = TocsinBot(
+        clock=SystemClock(),
+        lease_clock=DatabaseLeaseClock(),
+        options=service_options(settings),
+        instance_name=instance_name(settings),
+        guild_allow_list=settings.bot.guild_allow_list,
+        post_timeout=_span(settings.reminders.post_timeout_seconds),
+        on_stop=_cannot_go_on,
+        keep_name=_keep_name,
+    )
+    _stop_on_signals(stopping)
+    started = asyncio.create_task(bot.start(token))
+    stopped = asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait({started, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await bot.shut_down(grace=_span(settings.process.shutdown_grace_seconds))
+        stopped.cancel()
+        await _ended(started, reasons)
+    if reasons:
+        raise CannotGoOnError(reasons[0])
+
+
+async def _ended(started: "asyncio.Task[None]", reasons: list[str]) -> None:
+    """Wait for the client's own end and turn what it says into words."""
+    started.cancel()
+    try:
+        await started
+    except asyncio.CancelledError:
+        return
+    except discord.LoginFailure:
+        reasons.append("Discord refuses the bot's token: set DISCORD_TOKEN to the current one and start again.")
+    except discord.PrivilegedIntentsRequired:
+        reasons.append("Discord asks for an intent that Tocsin does not use; is the token another bot's?")
+
+
+def _stop_on_signals(stopping: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+
+    def _signalled() -> None:
+        if stopping.is_set():
+            # The second signal: whatever is under way is repaired at the next start.
+            os._exit(1)
+        _log.info("stopping")
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _signalled)

@@ -1,0 +1,33 @@
+"""The loops that make, move, show and end events: Discord's loop on one side, one body of the services on the other."""
+
+from discord.ext import commands
+
+from bot.client import TocsinBot
+from bot.scheduling.bodies import (
+    CLEANUP_STALE_EVENTS,
+    GENERATE_UPCOMING_EVENTS,
+    OPEN_SCHEDULED_SIGNUPS,
+    SYNC_DISCORD_EVENTS,
+)
+
+_BODIES = (GENERATE_UPCOMING_EVENTS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS, CLEANUP_STALE_EVENTS)
+
+
+class Events(commands.Cog):
+    """Starts its loops once per process: at load, never at a reconnect."""
+
+    def __init__(self, bot: TocsinBot) -> None:
+        self._bot = bot
+
+    async def cog_load(self) -> None:
+        """Start the loops."""
+        self._bot.loops.add(self._bot.services.body(name) for name in _BODIES)
+
+    async def cog_unload(self) -> None:
+        """Stop the loops."""
+        self._bot.loops.remove(_BODIES)
+
+
+async def setup(bot: TocsinBot) -> None:
+    """Load the cog; called by the library."""
+    await bot.add_cog(Events(bot))
