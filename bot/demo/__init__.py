@@ -1,0 +1,1 @@
+"""The simulated Discord: demo and simulate; the only importer of simcord."""

@@ -1,0 +1,80 @@
+"""
+Crashes of one process inside a simulated world: the request of a send is cut before or after Discord accepted it.
+
+The crash is no Exception, so that nothing in the bot can catch it and go on; from then on the dead process reaches
+Discord no more.
+"""
+
+import datetime as dt
+import random
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class SimulatedCrashError(BaseException):
+    """The process dies here."""
+
+
+class HasRequest(Protocol):
+    """The part of the client's transport that is wrapped."""
+
+    async def request(self, route: Any, **kwargs: Any) -> Any:  # noqa: ANN401 -- the library's own signature
+        """Perform one request."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCrash:
+    """``at``: the first new message from then on meets it; ``accepted``: it dies after Discord took the message."""
+
+    at: dt.datetime
+    accepted: bool
+
+
+def plan_crashes(count: int, *, seed: int, start: dt.datetime, end: dt.datetime) -> list[PlannedCrash]:
+    """Return crashes spread over the time by chance of the seed; every other one comes after the acceptance."""
+    chance = random.Random(seed)  # noqa: S311 -- repeatable, not secret
+    # The last tenth is left out, so that each finds a message to meet.
+    span = (end - start) * 0.9
+    moments = sorted(start + span * chance.random() for _ in range(count))
+    return [PlannedCrash(moment, accepted=place % 2 == 0) for place, moment in enumerate(moments)]
+
+
+class CrashingTransport:
+    """Wraps the transport of one bot process; takes the planned crashes off the list as it meets them."""
+
+    def __init__(self, plan: list[PlannedCrash]) -> None:
+        self._plan = plan
+        self.crashed = False
+        self.attempted = 0
+        self.acknowledged = 0
+        self.met = 0
+        self.met_after_acceptance = 0
+
+    def wrap(self, http: HasRequest, *, now: Any) -> None:  # noqa: ANN401 -- a callable that gives the world's time
+        """Put the wrapper round one process's transport; ``now()`` tells the world's time."""
+        original = http.request
+
+        async def _request(route: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            if self.crashed:
+                raise SimulatedCrashError
+            is_message = route.method == "POST" and route.path == "/channels/{channel_id}/messages"
+            if not is_message:
+                return await original(route, **kwargs)
+            self.attempted += 1
+            crash = self._due(now())
+            if crash is None:
+                answer = await original(route, **kwargs)
+                self.acknowledged += 1
+                return answer
+            if crash.accepted:
+                await original(route, **kwargs)
+                self.met_after_acceptance += 1
+            self.met += 1
+            self.crashed = True
+            raise SimulatedCrashError
+
+        http.request = _request  # type: ignore[method-assign]
+
+    def _due(self, now: dt.datetime) -> PlannedCrash | None:
+        return self._plan.pop(0) if self._plan and self._plan[0].at <= now else None

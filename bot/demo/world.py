@@ -1,0 +1,147 @@
+"""
+The simulated Discord that demo and simulate run in: one guild, its channels, and the bot's own machinery in between.
+
+simcord runs the real discord.py client against a model of Discord in memory. It takes no part in the bot itself: it is
+an extra, and a missing one is said in one sentence.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import discord
+import simcord
+from simcord.actors import MemberActor
+from simcord.backend.models import Overwrite
+from simcord.builders import ChannelHandle, GuildHandle, UserHandle
+from simcord.enums import OverwriteType
+
+from bot.client import TocsinBot
+
+_WORLD_EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+MessageListener = Callable[[Mapping[str, Any]], None]
+
+
+class WorldClock:
+    """The world's time as the bot's clock; it moves when the driver moves it."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def now(self) -> dt.datetime:
+        """Return the world's present moment, aware UTC."""
+        return self._world.now()
+
+    async def sleep(self, seconds: float) -> None:
+        """Refuse: nothing may wait by itself in a world whose time the driver moves."""
+        message = f"nothing sleeps in a simulated world, not even for {seconds} s"
+        raise RuntimeError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The ids of the guild, of its channels, and of its people: an admin and the players."""
+
+    guild_id: int
+    announcements_id: int
+    ops_id: int
+    admin_id: int
+    player_ids: tuple[int, ...]
+
+
+class World:
+    """One simulated Discord that outlives the bot's processes."""
+
+    def __init__(self, start: dt.datetime) -> None:
+        self.clock = WorldClock(self)
+        self._start = start
+        self._env: simcord.Env | None = None
+        self._backend: Any = None
+        self._listeners: list[MessageListener] = []
+        self.names: dict[int, str] = {}
+
+    @property
+    def env(self) -> simcord.Env:
+        """The environment that holds the bot now running."""
+        if self._env is None:
+            message = "no bot is attached to the world"
+            raise RuntimeError(message)
+        return self._env
+
+    def now(self) -> dt.datetime:
+        """Return the world's present moment, aware UTC."""
+        moment: dt.datetime = self._backend.clock.now() if self._backend is not None else self._start
+        return moment
+
+    def advance_to(self, moment: dt.datetime) -> None:
+        """Move the world's clock forward; an earlier moment changes nothing."""
+        if moment > self.now():
+            self._backend.clock.elapsed = (moment - _WORLD_EPOCH).total_seconds()
+        # What crossed between bot and world is kept by the library for ever; ninety days of it are not needed.
+        self._backend.transcript.clear()
+        self._backend.http_requests.clear()
+
+    async def attach(self, bot: TocsinBot) -> None:
+        """Start a bot process in the world: the first one, or one after another's death."""
+        env = simcord.Env(bot, check_errors=False)
+        if self._backend is None:
+            self._backend = env.backend
+            self._backend.clock.elapsed = (self._start - _WORLD_EPOCH).total_seconds()
+            self._backend.bot_user.name = "Tocsin"
+            self._backend.subscribers.append(self._hear)
+        else:
+            env.backend = self._backend
+        self._env = env
+        await env.start()
+
+    async def detach(self) -> None:
+        """End the bot process now running; the world stays."""
+        if self._env is not None:
+            env, self._env = self._env, None
+            await env.shutdown()
+
+    def build(self, *, guild_name: str, players: Sequence[str] = ()) -> Place:
+        """Found the guild with its channels and people; once, while a bot is attached."""
+        admin = self.env.create_user("warden")
+        guild = self.env.create_guild(guild_name, owner=admin)
+        announcements = guild.create_text_channel("announcements")
+        ops = guild.create_text_channel("bot-ops")
+        self.names |= {announcements.id: "announcements", ops.id: "bot-ops"}
+        people = [guild.add_member(self.env.create_user(name)).id for name in players]
+        return Place(guild.id, announcements.id, ops.id, admin.id, tuple(people))
+
+    def delete_message(self, channel_id: int, message_id: int) -> None:
+        """Let somebody in the guild delete a message."""
+        self._backend.delete_message(channel_id, message_id)
+
+    def let_bot_post(self, channel_id: int, *, allowed: bool) -> None:
+        """Give or take the bot's right to post in a channel."""
+        right = discord.Permissions(send_messages=True).value
+        overwrite = Overwrite(
+            target_id=self._backend.bot_user.id,
+            type=OverwriteType.MEMBER,
+            allow=right if allowed else 0,
+            deny=0 if allowed else right,
+        )
+        self._backend.set_overwrite(channel_id, overwrite)
+
+    def channel_handle(self, place: Place, channel_id: int) -> ChannelHandle:
+        """Return the library's handle of a channel, in the environment of the bot now running."""
+        guild = GuildHandle(self.env, self._backend.get_guild(place.guild_id))
+        return ChannelHandle(self.env, guild, self._backend.get_channel(channel_id))
+
+    def member_handle(self, place: Place, user_id: int) -> MemberActor:
+        """Return the library's handle of a member, in the environment of the bot now running."""
+        guild = GuildHandle(self.env, self._backend.get_guild(place.guild_id))
+        return MemberActor(self.env, guild, UserHandle(self.env, self._backend.get_user(user_id)))
+
+    def on_message(self, listener: MessageListener) -> None:
+        """Call ``listener`` with Discord's payload of each new message, the moment it becomes visible."""
+        self._listeners.append(listener)
+
+    def _hear(self, event: str, payload: Mapping[str, Any]) -> None:
+        if event == "MESSAGE_CREATE":
+            for listener in self._listeners:
+                listener(payload)
