@@ -40,7 +40,7 @@ class Driver:
             if after_moment is not None:
                 await after_moment()
             upcoming = self.next_moment()
-            if upcoming is None or upcoming >= end:
+            if self._is_stopped() or upcoming is None or upcoming >= end:
                 break
             self._world.advance_to(upcoming)
         if not self._is_stopped():

@@ -1,0 +1,273 @@
+"""The command line as an operator meets it: a process, its exit code, and what it says."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.database import InstanceLock
+from tests.schedules import mixed_schedule
+
+ROOT = Path(__file__).resolve().parents[2]
+# Process start and imports on a busy machine; nothing here waits for time to pass.
+_PATIENCE_SECONDS = 60
+
+RAID: dict[str, Any] = {
+    "name": "Raid",
+    "frequency": "weekly",
+    "day_of_week": "FR",
+    "time_of_day": "19:30",
+    "timezone": "Europe/Berlin",
+    "starts_at": "2026-03-02",
+}
+
+
+def environment(**extra: str) -> dict[str, str]:
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("TOCSIN__", "DISCORD_", "DATABASE_"))
+    }
+    return {**kept, "PYTHONPATH": str(ROOT), **extra}
+
+
+def tocsin(folder: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bot", *arguments],
+        cwd=folder,
+        env=environment(**extra),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE_SECONDS,
+        check=False,
+    )
+
+
+def schedule_file(folder: Path, document: object) -> str:
+    path = folder / "schedule.json"
+    path.write_bytes(document if isinstance(document, bytes) else json.dumps(document).encode())
+    return str(path)
+
+
+def stored(folder: Path, table: str) -> int:
+    with sqlite3.connect(folder / "data" / "tocsin.db") as session:
+        count: int = session.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]  # noqa: S608 -- the test's own name
+    return count
+
+
+def test_tocsin_alone_explains_itself(tmp_path: Path) -> None:
+    done = tocsin(tmp_path)
+
+    assert done.returncode == 0
+    for command in ("run", "check", "migrate", "import", "simulate", "demo", "version"):
+        assert command in done.stdout
+
+
+def test_the_version_is_told(tmp_path: Path) -> None:
+    assert tocsin(tmp_path, "version").stdout == "tocsin 0.1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("bogus",), 'Unknown command "bogus"'),
+        (("run",), "No token: set DISCORD_TOKEN"),
+        (("import", "no-such-file", "--guild", "5"), "no-such-file cannot be read: no such file or directory."),
+        (("import", ".", "--guild", "5"), ". cannot be read: is a directory."),
+        (("simulate", "no-such-file", "--start", "2026-03-01", "--days", "1"), "no-such-file cannot be read"),
+        (("simulate", "x", "--start", "2026-13-01", "--days", "1"), "--start"),
+        (("simulate", "x", "--start", "2026-03-01", "--days", "0"), "--days is 0; allowed is"),
+        (("simulate", "x", "--start", "2026-03-01", "--days", "1", "--crashes", "-1"), "--crashes is -1; allowed is"),
+        (("check", "--config", "nowhere.toml"), "nowhere.toml"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_wrong_usage_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    done = tocsin(tmp_path, *arguments)
+
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_every_fault_of_a_configuration_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(
+        '[reminders]\npoll_secs = 30\nsweep_seconds = "often"\n[bot]\ndefault_timezone = "Europe/Lodnon"\n'
+    )
+
+    done = tocsin(tmp_path, "check")
+
+    assert done.returncode == 2
+    assert "poll_seconds" in done.stderr
+    assert "sweep_seconds" in done.stderr
+    assert "Europe/Lodnon" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 3
+
+
+def test_a_planted_token_is_never_shown(tmp_path: Path) -> None:
+    secret = "MTIzNDU2Nzg5MDEyMzQ1Njc4.GabcdE.abcdefghijklmnopqrstuvwxyz0123456789ab"
+    database = "postgresql://tocsin:hunter2hunter2@127.0.0.1:1/none"
+
+    done = tocsin(tmp_path, "run", DISCORD_TOKEN=secret, DATABASE_URL=database)
+
+    assert done.returncode == 1
+    assert "cannot be opened" in done.stderr
+    assert secret not in done.stdout + done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_check_says_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
+    tocsin(tmp_path, "migrate")
+
+    done = tocsin(tmp_path, "check")
+
+    assert done.returncode == 0
+    assert "has every table" in done.stdout
+    assert "No token is set" in done.stdout
+
+
+def test_migrating_twice_applies_nothing_twice(tmp_path: Path) -> None:
+    first, second = tocsin(tmp_path, "migrate"), tocsin(tmp_path, "migrate")
+
+    assert first.stdout.startswith("Applied ")
+    assert second.stdout == "Nothing to apply.\n"
+
+
+def test_an_import_plans_events_and_says_that_there_is_no_channel(tmp_path: Path) -> None:
+    done = tocsin(tmp_path, "import", schedule_file(tmp_path, {"source": "us", "series": [RAID]}), "--guild", "5")
+
+    assert done.returncode == 0
+    assert "Imported 1 series; 2 events are planned. The guild has no announcement channel yet" in done.stdout
+    assert stored(tmp_path, "event WHERE discord_announcement") == 2
+
+
+def test_an_import_sets_the_channel_it_is_given_and_a_later_one_leaves_it(tmp_path: Path) -> None:
+    first = schedule_file(tmp_path, {"series": [RAID]})
+    tocsin(tmp_path, "import", first, "--guild", "5", "--announce-in", "77")
+    second = schedule_file(tmp_path, {"series": [{**RAID, "name": "Other"}]})
+
+    done = tocsin(tmp_path, "import", second, "--guild", "5")
+
+    assert "announced in channel 77" in done.stdout
+    assert stored(tmp_path, "guild_settings WHERE announcement_channel_id = 77") == 1
+
+
+def test_the_same_file_twice_is_refused_whole(tmp_path: Path) -> None:
+    first = schedule_file(tmp_path, {"series": [RAID]})
+    tocsin(tmp_path, "import", first, "--guild", "5")
+    both = schedule_file(tmp_path, {"series": [{**RAID, "name": "New"}, {**RAID, "name": "raid"}]})
+
+    done = tocsin(tmp_path, "import", both, "--guild", "5", "--announce-in", "9")
+
+    assert done.returncode == 1
+    assert "Entry 2: a series named" in done.stderr
+    assert stored(tmp_path, "event_repeater") == 1
+    assert stored(tmp_path, "guild_settings WHERE announcement_channel_id IS NULL") == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        (b"\xff\xfe\x00", "UTF-8"),
+        (b" " * 10_000_000, "1"),
+        (b"{", "line 1"),
+        ({"series": [{**RAID, "timezone": "Europe/Lodnon"}]}, "Europe/London"),
+        ({"series": [{**RAID, "tiem_of_day": "19:00"}]}, "time_of_day"),
+        ({"series": [{**RAID, "interval": 53}]}, "1 to 52"),
+        ({"series": [{**RAID, "name": "x" * 101}]}, "100"),
+        ({"series": [RAID, RAID]}, "Entries 1 and 2"),
+    ],
+    ids=["not utf-8", "10 MB", "no json", "zone", "field", "interval", "long name", "twice"],
+)
+def test_a_bad_schedule_file_stores_nothing(tmp_path: Path, document: object, says: str) -> None:
+    done = tocsin(tmp_path, "import", schedule_file(tmp_path, document), "--guild", "5")
+
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "data" / "tocsin.db").exists() or stored(tmp_path, "event_repeater") == 0
+
+
+async def test_a_second_run_on_one_database_is_refused_in_words(tmp_path: Path) -> None:
+    tocsin(tmp_path, "migrate")
+    lock = InstanceLock(f"sqlite://{tmp_path}/data/tocsin.db", "first")
+    await lock.hold()
+
+    done = tocsin(tmp_path, "run", DISCORD_TOKEN="not.asked.for")
+    await lock.release()
+
+    assert done.returncode == 1
+    assert "Another `tocsin run` already holds the database" in done.stderr
+
+
+def test_simulate_prints_a_json_object_for_each_message_and_the_counts(tmp_path: Path) -> None:
+    document = schedule_file(tmp_path, {"series": [RAID]})
+
+    done = tocsin(tmp_path, "simulate", document, "--start", "2026-03-01", "--days", "14", "--format", "json")
+
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0
+    assert rows == [
+        {
+            "at": f"2026-03-{day:02}T18:30:00+00:00",
+            "kind": "announcement",
+            "series": "Raid",
+            "occurrence": f"2026-03-{day + 1:02}T18:30:00+00:00",
+            "channel": "announcements",
+            "recipient": None,
+        }
+        for day in (5, 12)
+    ]
+    assert "attempted=2 acknowledged=2 ok=2 lost=0 duplicated=0 unexpected=0 recovered=0 unknown=0" in done.stderr
+
+
+def test_a_simulation_told_to_stop_ends_soon_and_leaves_no_open_lease(tmp_path: Path) -> None:
+    document = schedule_file(tmp_path, mixed_schedule())
+    database = tmp_path / "simulated.db"
+    arguments = ["simulate", document, "--start", "2026-03-01", "--days", "366", "--database", f"sqlite://{database}"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "bot", *arguments],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+
+        asked = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=_PATIENCE_SECONDS)
+        took = time.monotonic() - asked
+
+    assert process.returncode == 1
+    assert "Stopped before the end." in errors
+    assert took <= 10
+    with sqlite3.connect(database) as session:
+        assert session.execute("SELECT COUNT(*) FROM discord_message_log WHERE success IS NULL").fetchone() == (0,)
+        assert session.execute("SELECT COUNT(*) FROM discord_message_log WHERE success").fetchone()[0] > 0
+
+
+def test_the_story_tells_each_message_and_closes_with_a_count(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    done = tocsin(tmp_path, "demo", "--story", TMPDIR=str(scratch))
+
+    lines = done.stdout.splitlines()
+    visible = [line for line in lines if "  #" in line]
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert len(visible) == 6
+    assert lines[-1] == "6 messages became visible, 0 of them twice."
+    assert list(scratch.iterdir()) == []
