@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. A refusal is one c
 """
 
 import importlib.metadata
+import secrets
 import sys
 import zoneinfo
 from datetime import date
@@ -12,11 +13,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
+import structlog
 from cyclopts import App, CycloptsError, Parameter
 
 from bot.errors import BotError, UsageError
 from bot.log import configure_logging, hide_secret
 from bot.settings import Settings, load_settings
+
+_log = structlog.get_logger(__name__)
 
 USAGE_ERROR = 2
 
@@ -185,6 +189,11 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception:  # noqa: BLE001 -- the last place that can say something in words
+        reference = secrets.token_hex(4)
+        _log.exception("command_failed", reference=reference)
+        print(f"Tocsin failed in a way it does not know; the log has it under {reference}.", file=sys.stderr)
+        sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -29,6 +29,7 @@ from bot.reminders.task_registry import ReminderContext
 from bot.reminders.tasks import ANNOUNCEMENT
 from bot.scheduling import bodies
 from bot.scheduling.agenda import Agenda, Body
+from bot.scheduling.registry import sendable
 
 
 class DiscordPort(MessagePort, PostEditor, Protocol):
@@ -132,10 +133,9 @@ def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str)
 def _observers(agenda: Agenda, options: ServiceOptions) -> dict[str, tuple[OutcomeObserver, ...]]:
     faults = PostFaultObserver(agenda)
     post = PostObserver(agenda, debounce=options.edit_debounce)
-    return {
-        ANNOUNCEMENT.log_source: (DueRowObserver(agenda), post, faults),
-        REPOST: (post, faults),
-    }
+    due = DueRowObserver(agenda)
+    reminders: dict[str, tuple[OutcomeObserver, ...]] = {entry.log_source: (due,) for entry in sendable()}
+    return reminders | {ANNOUNCEMENT.log_source: (due, post, faults), REPOST: (post, faults)}
 
 
 def _bodies(  # noqa: PLR0917 -- the joint of all bodies
@@ -150,7 +150,10 @@ def _bodies(  # noqa: PLR0917 -- the joint of all bodies
     lifecycle = Lifecycle(agenda, debounce=options.edit_debounce, cleanup_every=options.cleanup_every)
     generator = Generator(agenda, every=options.generate_every)
     clerk = ReminderClerk(dispatcher, is_available=ports.is_available, lease_clock=ports.lease_clock, agenda=agenda)
-    upkeep = PostUpkeep(ports.discord, out, clock=ports.clock, agenda=agenda, debounce=options.edit_debounce)
+    upkeep = PostUpkeep(
+        ports.discord, out, is_available=ports.is_available, agenda=agenda, debounce=options.edit_debounce
+    )
+    teller = OpsNoteTeller(out, is_available=ports.is_available)
     # In the order in which one moment's work is done: who lives, what stands, what moves, what goes out.
     return (
         Body(bodies.INSTANCE_HEARTBEAT, options.heartbeat.every, register.beat),
@@ -160,5 +163,5 @@ def _bodies(  # noqa: PLR0917 -- the joint of all bodies
         Body(bodies.CHECK_EVENT_REMINDERS, options.poll, clerk.fire_due_reminders),
         Body(bodies.SYNC_DISCORD_EVENTS, options.sync_every, upkeep.sync_discord_events),
         Body(bodies.CLEANUP_STALE_EVENTS, options.cleanup_every, lifecycle.cleanup_stale_events),
-        Body(bodies.TELL_OPS_NOTES, options.sync_every, OpsNoteTeller(out).tell_ops_notes),
+        Body(bodies.TELL_OPS_NOTES, options.sync_every, teller.tell_ops_notes),
     )

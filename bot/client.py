@@ -107,13 +107,23 @@ class TocsinBot(commands.Bot):
         _log.info("guild_available", guild=guild.id)
 
     async def shut_down(self, *, grace: dt.timedelta) -> None:
-        """Take no new work, let what is under way finish within ``grace``, then close the client."""
-        await self.loops.stop()
+        """Take no new work, let what is under way finish within ``grace``, then close the client, whatever failed."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + grace.total_seconds()
         try:
-            await asyncio.wait_for(self.services.dispatcher.drain(), grace.total_seconds())
+            await self.loops.stop(grace=grace)
+            await asyncio.wait_for(self.services.dispatcher.drain(), max(0.0, deadline - clock()))
         except TimeoutError:
             _log.warning("stopped_with_work_under_way")
-        if self._entered:
-            await self.services.leave()
-            self._entered = False
-        await asyncio.wait_for(self.close(), _CLOSE_SECONDS)
+        try:
+            if self._entered:
+                self._entered = False
+                await self.services.leave()
+        finally:
+            await self._close_in_time()
+
+    async def _close_in_time(self) -> None:
+        try:
+            await asyncio.wait_for(self.close(), _CLOSE_SECONDS)
+        except TimeoutError:
+            _log.warning("client_not_closed_in_time")

@@ -7,10 +7,11 @@ processes, each holding its instance name by an advisory lock on a connection of
 
 import contextlib
 import datetime as dt
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import asyncpg
 import filelock
@@ -34,6 +35,9 @@ MODEL_MODULES = (
 # Any constant will do as long as it never changes: it keeps two processes from migrating at once.
 _MIGRATION_LOCK = 0x70C51
 _BUSY_TIMEOUT_MILLISECONDS = 10_000
+# Up to the last @: passwords are pasted unquoted, and may hold what an address is told apart by.
+_PASSWORD = re.compile(r"^((?:\w+://)?[^:@/]*):(?!//).*@", re.DOTALL)
+_PASSWORD_IN_QUERY = re.compile(r"([?&]\w*password=)[^&]*", re.IGNORECASE)
 # The library's 16 KB cut the write-ahead log short after each checkpoint, and every commit then grew the file again:
 # claim and finalize took 1.4 times as long.
 _WAL_BYTES_KEPT = 64 * 1024 * 1024
@@ -70,11 +74,10 @@ class UnmigratedError(BotError):
 
 
 def shown_url(url: str) -> str:
-    """Return the address without its password, for a message or a log."""
-    parts = urlsplit(url)
-    if parts.password is None:
+    """Return the address without its password, for a message or a log, also where the address is malformed."""
+    if url.startswith("sqlite:"):
         return url
-    return url.replace(f":{parts.password}@", ":[hidden]@", 1)
+    return _PASSWORD_IN_QUERY.sub(r"\1[hidden]", _PASSWORD.sub(r"\1:[hidden]@", url))
 
 
 def dialect_of(url: str) -> Dialect:
@@ -84,7 +87,7 @@ def dialect_of(url: str) -> Dialect:
     Raises:
         UnknownDatabaseError: it names none that is known.
     """
-    match urlsplit(url).scheme:
+    match url.partition("://")[0].lower():
         case "sqlite":
             return Dialect.SQLITE
         case "postgres" | "postgresql" | "asyncpg":
@@ -170,7 +173,10 @@ def _make_folder(url: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    text = str(error).strip().splitlines()
+    if isinstance(error, ValueError):
+        # Its text quotes what was taken for a port or a host, which may be a part of the password.
+        return "the address is malformed; percent-encode special characters of its password"
+    text = str(error.__cause__ or error).strip().splitlines()
     return (text[0] if text else type(error).__name__).rstrip(".")
 
 
@@ -216,7 +222,8 @@ async def migrate(url: str) -> list[str]:
 @contextlib.asynccontextmanager
 async def _migration_lock(url: str) -> AsyncIterator[None]:
     if dialect_of(url) is Dialect.SQLITE:
-        with filelock.FileLock(f"{sqlite_path(url)}.migrate.lock", timeout=60):
+        # Waited for without holding the loop, in which the holder may have to go on.
+        async with filelock.AsyncFileLock(f"{sqlite_path(url)}.migrate.lock", timeout=60):
             yield
         return
     own = await asyncpg.connect(_postgres_dsn(url))
@@ -265,9 +272,14 @@ class InstanceLock:
 
     async def _hold_session(self) -> None:
         session = await asyncpg.connect(_postgres_dsn(self._url))
-        taken = await session.fetchval("SELECT pg_try_advisory_lock(hashtextextended($1, 0))", f"tocsin:{self._name}")
+        taken = False
+        try:
+            query = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
+            taken = bool(await session.fetchval(query, f"tocsin:{self._name}"))
+        finally:
+            if not taken:
+                session.terminate()
         if not taken:
-            await session.close()
             what = f"the instance name {self._name!r}"
             raise AlreadyRunningError(what)
         self._session = session

@@ -4,7 +4,8 @@ The real loops: a thin shell of ``discord.ext.tasks`` round each background body
 What the library's loop does by itself would silence a bot: an ordinary exception ends it, its intervals follow the wall
 clock, so that a clock set back stalls it. So the body cannot raise, the interval is set anew after each pass to the
 body's own next moment, a wake shortens the sleep under way, and a supervisor on the monotonic clock restarts a loop
-whose last good pass is too old. Each loop starts once per process, never on a reconnect.
+whose last good pass is too old. A pass under way is never cut off but by a stop: the supervisor only tells of it. Each
+loop starts once per process, never on a reconnect.
 """
 
 import asyncio
@@ -28,6 +29,8 @@ _log = structlog.get_logger(__name__)
 _SHORTEST_SECONDS = 0.05
 _SUPERVISE_SECONDS = 10.0
 _PERIODS_UNTIL_OVERDUE = 3
+# What is cancelled at a stop and does not end by then is left to the end of the process.
+_CANCEL_SECONDS = 1.0
 
 
 class BodyLoop:
@@ -39,7 +42,7 @@ class BodyLoop:
         self._agenda = agenda
         self._clock = clock
         self._before = before
-        self._last_good = time.monotonic()
+        self._last_good = self._last_told = time.monotonic()
         self._passing = False
         self._interval = body.period.total_seconds()
         self._loop = self._new_loop()
@@ -65,12 +68,28 @@ class BodyLoop:
             self._begin()
 
     def _begin(self) -> None:
-        running = self._loop.start()
-        running.add_done_callback(lambda _: None)
+        self._loop.start().add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        # Not by its body, whose errors stay inside the pass; the supervisor starts the loop over.
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("loop_ended", loop=self.body.name, exc_info=error)
+
+    @property
+    def task(self) -> "asyncio.Task[None] | None":
+        """The task that the loop runs in, None before its start."""
+        return self._loop.get_task()
 
     def stop(self) -> None:
         """Stop the loop, whatever it is doing."""
         self._loop.cancel()
+
+    def finish(self) -> None:
+        """Stop the loop, after the pass under way if there is one."""
+        if self._passing:
+            self._loop.stop()
+        else:
+            self._loop.cancel()
 
     def wake(self) -> None:
         """Let the next pass come at the body's next moment instead of a whole period later."""
@@ -78,13 +97,21 @@ class BodyLoop:
             self._rest()
 
     def restart_if_overdue(self) -> None:
-        """Start a loop over whose last good pass is three periods old, and say so."""
-        if self.age > self.body.period * _PERIODS_UNTIL_OVERDUE and not self._passing:
-            _log.error("loop_overdue", loop=self.body.name, age_seconds=round(self.age.total_seconds()))
-            self._loop.cancel()
-            self._interval = self.body.period.total_seconds()
-            self._loop = self._new_loop()
-            self._begin()
+        """Start a loop over whose last good pass is three periods old, and say so; again only three periods later."""
+        now = time.monotonic()
+        patience = self.body.period.total_seconds() * _PERIODS_UNTIL_OVERDUE
+        if now - max(self._last_good, self._last_told) <= patience:
+            return
+        self._last_told = now
+        seconds = round(self.age.total_seconds())
+        if self._passing:
+            _log.error("loop_pass_hangs", loop=self.body.name, age_seconds=seconds)
+            return
+        _log.error("loop_overdue", loop=self.body.name, age_seconds=seconds)
+        self._loop.cancel()
+        self._interval = self.body.period.total_seconds()
+        self._loop = self._new_loop()
+        self._begin()
 
     def _seconds_to_wait(self) -> float:
         period = self.body.period.total_seconds()
@@ -97,10 +124,13 @@ class BodyLoop:
         self._passing = True
         try:
             await self._agenda.run(self.body, self._clock.now())
-        except Exception:  # noqa: BLE001 -- see below
-            # The loop must outlive whatever its body does; the next pass comes a period later.
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
+                raise
+            # The loop must outlive whatever its body does, also a cancellation that leaked out of the body's own work;
+            # the next pass comes a period later.
             self.failures += 1
-            _log.exception("loop_pass_failed", loop=self.body.name)
+            _log.exception("loop_pass_failed", loop=self.body.name, failures=self.failures)
         else:
             self._last_good = time.monotonic()
         finally:
@@ -156,13 +186,21 @@ class LoopSet:
         """Return how long ago each loop's last good pass was."""
         return {name: loop.age for name, loop in self._loops.items()}
 
-    async def stop(self) -> None:
-        """Stop every loop and the supervisor."""
-        self.remove(list(self._loops))
+    async def stop(self, *, grace: dt.timedelta = dt.timedelta(0)) -> None:
+        """Stop the supervisor and every loop, and wait for their end; passes under way have ``grace`` to end well."""
         if self._supervisor is not None:
             self._supervisor.cancel()
             await asyncio.gather(self._supervisor, return_exceptions=True)
             self._supervisor = None
+        loops, self._loops = list(self._loops.values()), {}
+        for loop in loops:
+            loop.finish()
+        late = await _ended({loop.task for loop in loops if loop.task is not None}, within=grace.total_seconds())
+        for task in late:
+            task.cancel()
+        late = await _ended(late, within=_CANCEL_SECONDS)
+        if late:
+            _log.error("loops_not_ended", loops=sorted(task.get_name() for task in late))
 
     def _woken(self, body: str) -> None:
         if (loop := self._loops.get(body)) is not None:
@@ -175,6 +213,17 @@ class LoopSet:
                 loop.restart_if_overdue()
 
 
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _ended(running: "set[asyncio.Task[None]]", *, within: float) -> "set[asyncio.Task[None]]":
+    """Wait for tasks to end; return those that did not in that many seconds."""
+    return (await asyncio.wait(running, timeout=within))[1] if running else set()
+
+
 def silence_voice_warning() -> None:
-    """Keep the library from asking for a voice package that Tocsin never uses."""
+    """Keep the library from asking for voice packages that Tocsin never uses."""
     discord.VoiceClient.warn_nacl = False
+    discord.VoiceClient.warn_dave = False

@@ -6,6 +6,7 @@ mended its note is emptied, so that the same fault is told again when it comes b
 """
 
 import datetime as dt
+from collections.abc import Callable
 
 import structlog
 
@@ -18,7 +19,7 @@ from bot.message import limits
 from bot.message.outgoing import Embed, OutgoingMessage
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import TELL_OPS_NOTES
-from bot.transactions import DATABASE_ERRORS, fetch, integer, moment
+from bot.transactions import fetch, integer, moment
 from models.ops_note import OpsNote
 
 _log = structlog.get_logger(__name__)
@@ -93,15 +94,23 @@ class PostFaultObserver:
         """Nothing arrived and nothing is wrong: there is nothing to tell."""
 
 
-async def tell_unreadable(row: HeldRow, now: dt.datetime) -> None:
-    """Write down that nobody can tell whether a message arrived, since its channel's history cannot be read."""
+def history_fault(channel_id: int | None) -> str:
+    """Return the fault's name for a channel whose history cannot be read."""
+    return f"history:{channel_id}"
+
+
+async def tell_unreadable(row: HeldRow, now: dt.datetime, *, readable: bool) -> None:
+    """Write down that nobody can tell whether a message arrived, or, ``readable``, that this is over."""
     if row.guild_id is None:
+        return
+    if readable:
+        await mend_faults(row.guild_id, history_fault(row.channel_id), now=now)
         return
     says = (
         f"I cannot tell whether a message arrived in <#{row.channel_id}>, since I cannot read the history there."
         " Grant me View Channel and Read Message History; until then I do not send it again."
     )
-    await raise_fault(row.guild_id, f"history:{row.channel_id}", says, now=now)
+    await raise_fault(row.guild_id, history_fault(row.channel_id), says, now=now)
 
 
 def note_message(note: OpsNote) -> OutgoingMessage:
@@ -116,14 +125,16 @@ def note_message(note: OpsNote) -> OutgoingMessage:
 class OpsNoteTeller:
     """Posts the notes that were not told yet."""
 
-    def __init__(self, out: OneWayOut) -> None:
+    def __init__(self, out: OneWayOut, *, is_available: Callable[[int], bool]) -> None:
         self._out = out
+        self._is_available = is_available
 
     async def tell_ops_notes(self, now: dt.datetime) -> dt.datetime | None:
         """Post each note once per revision; one that fails does not stop the rest. Return the next moment."""
         clock = await self._out.lease_clock.now()
         for note, channel_id in await _untold(clock):
-            await self._tell(note, ChannelTarget(note.guild_id, channel_id))
+            if self._is_available(note.guild_id):
+                await self._tell(note, ChannelTarget(note.guild_id, channel_id))
         again = await _next_attempt(clock)
         return now + (again - clock) if again is not None else None
 
@@ -137,7 +148,8 @@ class OpsNoteTeller:
         key = MessageKey(SOURCE, note.id, part=note.revision)
         try:
             await self._out.send_once(key, guild_id=note.guild_id, target=target, render=_render)
-        except DATABASE_ERRORS:
+        except Exception:  # noqa: BLE001 -- see below
+            # One note that cannot be told must not keep the others back.
             _log.exception("ops_note_failed", note=note.id, guild=note.guild_id)
 
 

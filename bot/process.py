@@ -13,6 +13,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator
 
+import aiohttp
 import discord
 import structlog
 
@@ -161,6 +162,9 @@ async def _ended(started: "asyncio.Task[None]", reasons: list[str]) -> None:
         reasons.append("Discord refuses the bot's token: set DISCORD_TOKEN to the current one and start again.")
     except discord.PrivilegedIntentsRequired:
         reasons.append("Discord asks for an intent that Tocsin does not use; is the token another bot's?")
+    except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
+        _log.warning("client_ended", error=type(error).__name__)
+        reasons.append(f"Discord could not be reached ({type(error).__name__}); is there a network, and is Discord up?")
 
 
 def _stop_on_signals(stopping: asyncio.Event) -> None:

@@ -8,6 +8,7 @@ Discord while it runs.
 import asyncio
 import datetime as dt
 import re
+import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from functools import lru_cache
@@ -19,6 +20,8 @@ from tortoise.connection import get_connections
 from tortoise.exceptions import BaseORMException
 from tortoise.transactions import in_transaction
 
+from models.fields import NaiveDatetimeError
+
 Result = TypeVar("Result")
 
 # What a database raises when it cannot be reached or refuses: the library translates only a part of it.
@@ -28,6 +31,8 @@ DATABASE_ERRORS: tuple[type[Exception], ...] = (
     TimeoutError,
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    sqlite3.Error,
 )
 
 _NUMBERED = re.compile(r"\$(\d+)")
@@ -51,8 +56,8 @@ def connection() -> BaseDBAsyncClient:
 
 
 @lru_cache(maxsize=256)
-def _spelled(query: str, spoken: Dialect) -> str:
-    return _NUMBERED.sub(r"?\1", query) if spoken is Dialect.SQLITE else query
+def _spelled(query: str, spoken: str) -> str:
+    return _NUMBERED.sub(r"?\1", query) if spoken == Dialect.SQLITE else query
 
 
 async def fetch(query: str, values: Sequence[object] = ()) -> list[dict[str, object]]:
@@ -60,12 +65,24 @@ async def fetch(query: str, values: Sequence[object] = ()) -> list[dict[str, obj
     Run one statement and return its rows.
 
     Parameters are written ``$1``, ``$2`` and so on whatever the database. A write with RETURNING tells by an empty
-    list that it touched nothing, on both databases.
+    list that it touched nothing, on both databases. A moment goes in as UTC, since SQLite compares them as text.
 
     Raises:
-        BaseORMException, OSError, TimeoutError, asyncpg.PostgresError: see ``DATABASE_ERRORS``.
+        DATABASE_ERRORS: the database cannot be reached or refuses.
+        NaiveDatetimeError: a value is a datetime without a zone.
     """
-    return await connection().execute_query_dict(_spelled(query, dialect()), list(values))
+    client = connection()
+    return await client.execute_query_dict(
+        _spelled(query, client.capabilities.dialect), [_stored(value) for value in values]
+    )
+
+
+def _stored(value: object) -> object:
+    if not isinstance(value, dt.datetime):
+        return value
+    if value.tzinfo is None:
+        raise NaiveDatetimeError(value)
+    return value.astimezone(dt.UTC)
 
 
 async def atomic(work: Callable[[], Awaitable[Result]]) -> Result:

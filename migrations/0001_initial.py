@@ -346,12 +346,12 @@ class Migration(migrations.Migration):
         ),
         ops.RunSQL(
             "CREATE INDEX IF NOT EXISTS ix_discord_message_log_held "
-            "ON discord_message_log (claimed_at) WHERE success IS NULL",
+            "ON discord_message_log (id) WHERE success IS NULL",
             "DROP INDEX IF EXISTS ix_discord_message_log_held",
         ),
         ops.RunSQL(
             "CREATE INDEX IF NOT EXISTS ix_discord_message_log_failed_next "
-            "ON discord_message_log (next_attempt_at) WHERE NOT success",
+            "ON discord_message_log (next_attempt_at) WHERE NOT success AND next_attempt_at IS NOT NULL",
             "DROP INDEX IF EXISTS ix_discord_message_log_failed_next",
         ),
         ops.RunSQL(

@@ -111,6 +111,15 @@ def _fresh_database(request: pytest.FixtureRequest, tmp_path: Path, backend: str
 
 
 @pytest.fixture
+def empty_postgres_url(postgres_server: str) -> Iterator[str]:
+    """Return the address of a PostgreSQL database without any table."""
+    name = f"t{uuid.uuid4().hex}"
+    asyncio.run(_statement(postgres_server, f"CREATE DATABASE {name}"))
+    yield _named(postgres_server, name)
+    asyncio.run(_statement(postgres_server, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+
+
+@pytest.fixture
 async def database(database_url: str) -> AsyncIterator[str]:
     """Open a fresh database on each backend for the length of the test; return its address."""
     async with contextlib.AsyncExitStack() as stack:

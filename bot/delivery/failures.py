@@ -25,11 +25,11 @@ _BY_CODE: dict[int, ErrorClass] = {
     10008: ErrorClass.GONE,
     50035: ErrorClass.INVALID,
 }
+# No 404: what Discord calls gone has its code, and a bare 404 may come from anybody on the way.
 _BY_STATUS: dict[int, ErrorClass] = {
     400: ErrorClass.INVALID,
     401: ErrorClass.UNAUTHORIZED,
     403: ErrorClass.FORBIDDEN,
-    404: ErrorClass.GONE,
     429: ErrorClass.RATE_LIMITED,
 }
 UNKNOWN_MESSAGE = 10008
@@ -82,7 +82,7 @@ def _in_words(error: BaseException) -> str:
 
 
 def _refused(error: discord.HTTPException, *, written: bool) -> SendError:
-    kind = error_class_of(error.status, error.code, error.text or "")
+    kind = error_class_of(error.status, error.code, error.text)
     text = f"{error.status} {error.code}: {error.text}"
     if kind is ErrorClass.OUTAGE:
         text = f"Discord answered {error.status}"

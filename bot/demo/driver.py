@@ -73,4 +73,3 @@ class Driver:
             await self._services.agenda.run(body, now)
         except Exception:  # noqa: BLE001 -- as the real loop: it outlives what its body raises
             _log.exception("loop_pass_failed", loop=body.name)
-            self._services.agenda.wake(body.name, now + body.period)

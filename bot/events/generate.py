@@ -10,7 +10,8 @@ skipped, moved or cancelled occurrence stays so: its exception, or its own row, 
 import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 import structlog
 
@@ -35,6 +36,8 @@ CASCADED_FIELDS: tuple[str, ...] = tuple(DiscordEventConfigMixin._meta.fields_ma
 
 # A zone or a rule that this version cannot read is that series' own fault: KeyError is ZoneInfoNotFoundError's base.
 _SERIES_ERRORS: tuple[type[Exception], ...] = (*DATABASE_ERRORS, ValueError, KeyError)
+# As the query gives it: building a model per series and hour would be half of the pass.
+_SeriesRow = tuple[Any, ...]
 _MOVABLE = (EventState.UPCOMING, EventState.SIGNUPS_OPEN)
 
 
@@ -146,19 +149,17 @@ class Generator:
         """Make what is missing, heal missing due rows, follow a change of the zone data; return the next moment."""
         made = moved = 0
         skipped, stored = await _exceptions(), await _stored_ahead(now)
-        for planned in await _active_series():
+        for row in await _active_series():
             try:
+                planned = _planned(row)
                 wanted = wanted_slots(planned, skipped.get(planned.series_id, ()), now=now)
                 known = stored.get(planned.series_id, {})
                 if not wanted.keys() <= known.keys():
                     made += await _generate(planned.series_id, now)
                 moved += await _follow_zone(wanted, known, now)
             except _SERIES_ERRORS:
-                _log.exception("series_not_generated", series=planned.series_id)
-        healed = await due_rows.missing(now=now)
-        if healed:
-            await atomic(lambda: due_rows.refresh(healed))
-            _log.warning("due_rows_healed", events=len(healed))
+                _log.exception("series_not_generated", series=row[0])
+        healed = await _heal(now)
         if made or moved or healed:
             _log.info("events_generated", made=made, moved=moved)
             for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS):
@@ -171,28 +172,37 @@ async def _generate(series_id: int, now: dt.datetime) -> int:
     return await generate_events_for_repeater(series, now=now) if series is not None else 0
 
 
-async def _active_series() -> list[Planned]:
-    rows = await EventRepeater.filter(is_active=True).order_by("id").values_list(
+async def _heal(now: dt.datetime) -> int:
+    """Derive missing due rows anew, a batch at a time until there are no more; return how many events lacked one."""
+    healed = last = 0
+    while batch := await due_rows.missing(now=now, after=last):
+        await atomic(partial(due_rows.refresh, batch))
+        healed, last = healed + len(batch), batch[-1]
+    if healed:
+        _log.warning("due_rows_healed", events=healed)
+    return healed
+
+
+async def _active_series() -> list[_SeriesRow]:
+    return await EventRepeater.filter(is_active=True).order_by("id").values_list(
         "id", "frequency", "interval", "day_of_week", "time_of_day", "timezone", "starts_at", "ends_at", "month_end",
         "generate_days_ahead",
     )  # fmt: skip
-    return [
-        Planned(
-            row[0],
-            SeriesRule(
-                frequency=Frequency(row[1]),
-                interval=row[2],
-                day_of_week=row[3],
-                time_of_day=dt.time.fromisoformat(row[4]),
-                timezone=row[5],
-                starts_at=row[6],
-                ends_at=row[7],
-                month_end=MonthEnd(row[8]),
-            ),
-            row[9],
-        )
-        for row in rows
-    ]
+
+
+def _planned(row: _SeriesRow) -> Planned:
+    """Return one row of the series; one that cannot be read is that series' own fault."""
+    rule = SeriesRule(
+        frequency=Frequency(row[1]),
+        interval=row[2],
+        day_of_week=row[3],
+        time_of_day=dt.time.fromisoformat(row[4]),
+        timezone=row[5],
+        starts_at=row[6],
+        ends_at=row[7],
+        month_end=MonthEnd(row[8]),
+    )
+    return Planned(row[0], rule, row[9])
 
 
 async def _exceptions() -> dict[int, list[dt.date]]:
@@ -234,7 +244,8 @@ async def _move_to_slot(stored: Stored, one: Occurrence, now: dt.datetime) -> bo
             return False
         shift = one.starts_at - event.scheduled_at
         opens = event.signups_open_at
-        opens = opens + shift if opens is not None else None
+        if opens is not None and event.signup_opens_hours is not None:
+            opens += shift  # without hours it is the moment of creation, which does not move
         moved = await Event.filter(id=event.id, scheduled_at=event.scheduled_at, state=event.state).update(
             scheduled_at=one.starts_at, signups_open_at=opens
         )

@@ -37,7 +37,7 @@ async def move(
     actor_user_id: int | None = None,
 ) -> bool:
     """
-    Move one event, from the state it was read in; False: it is no longer there, and nothing is changed.
+    Move one event, from the state and times it was read in; False: they changed meanwhile, and nothing is done.
 
     ``actor_user_id`` None: time moved it.
     """
@@ -45,12 +45,19 @@ async def move(
         return False
 
     async def _unit() -> bool:
-        moved = await Event.filter(id=event.id, guild_id=event.guild_id, state=event.state).update(
-            state=to, state_since=now
-        )
+        # The times too: an event that was just put off must not be opened or started by its old ones.
+        moved = await Event.filter(
+            id=event.id,
+            guild_id=event.guild_id,
+            state=event.state,
+            scheduled_at=event.scheduled_at,
+            signups_open_at=event.signups_open_at,
+        ).update(state=to, state_since=now)
         if not moved:
             return False
-        await due_rows.refresh([event.id])
+        if event.scheduled_at > now:
+            await due_rows.refresh([event.id])
+        # Else what is still due was missed: its rows stay for the clerk, which records and tells it.
         await mark_changed(event.id, now=now, debounce=debounce)
         action = "event.cancel" if to is EventState.CANCELLED else "event.edit"
         await audit.record(

@@ -3,6 +3,8 @@
 import datetime as dt
 from collections.abc import Sequence
 
+from tortoise.exceptions import IntegrityError
+
 from bot import audit
 from bot.errors import BotError
 from bot.events.generate import CASCADED_FIELDS, generate_events_for_repeater
@@ -39,17 +41,30 @@ async def create_series(
     Store every series and generate its first events, or store nothing; part of the caller's transaction if any.
 
     Raises:
-        NameTakenError: names that stand in the guild already, with the entries' numbers from 1.
+        NameTakenError: names that stand in the guild or in an earlier entry already, with the entries' numbers from 1.
     """
 
     async def _unit() -> list[EventRepeater]:
-        known = {folded(series.name) for series in await EventRepeater.filter(guild_id=guild_id)}
-        taken = [(number, spec.name) for number, spec in enumerate(specs, 1) if folded(spec.name) in known]
-        if taken:
-            raise NameTakenError([number for number, _ in taken], [name for _, name in taken])
+        await _refuse_taken(specs, guild_id)
         return [await _create(spec, guild_id=guild_id, created_by=created_by, now=now) for spec in specs]
 
-    return await atomic(_unit)
+    try:
+        return await atomic(_unit)
+    except IntegrityError:
+        # Somebody stored one of the names since they were read: the refusal is the same.
+        await _refuse_taken(specs, guild_id)
+        raise
+
+
+async def _refuse_taken(specs: Sequence[SeriesSpec], guild_id: int) -> None:
+    known = {folded(series.name) for series in await EventRepeater.filter(guild_id=guild_id)}
+    taken: list[tuple[int, str]] = []
+    for number, spec in enumerate(specs, 1):
+        if folded(spec.name) in known:
+            taken.append((number, spec.name))
+        known.add(folded(spec.name))
+    if taken:
+        raise NameTakenError([number for number, _ in taken], [name for _, name in taken])
 
 
 async def _create(spec: SeriesSpec, *, guild_id: int, created_by: int | None, now: dt.datetime) -> EventRepeater:

@@ -35,6 +35,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
+# Not among them: ``unauthorized``. The process stops; its messages are sent once it runs with a token that is taken.
 _PERMANENT = frozenset(
     {
         ErrorClass.RECIPIENT_UNREACHABLE,
@@ -42,7 +43,6 @@ _PERMANENT = frozenset(
         ErrorClass.GONE,
         ErrorClass.INVALID,
         ErrorClass.NO_CHANNEL,
-        ErrorClass.UNAUTHORIZED,
         ErrorClass.EVENT_STARTED,
     }
 )
@@ -91,7 +91,7 @@ class Backoff:
 
     def wait(self, verdict: Verdict, *, attempts: int, told: dt.timedelta | None = None) -> dt.timedelta:
         """Return the wait after attempt number ``attempts`` (from 1); never shorter than Discord told."""
-        if verdict is Verdict.PERMANENT:
-            return self.permanent
-        step = self.transient[min(attempts, len(self.transient)) - 1]
+        step = self.permanent
+        if verdict is not Verdict.PERMANENT:
+            step = self.transient[min(attempts, len(self.transient)) - 1]
         return max(step, told) if told is not None else step

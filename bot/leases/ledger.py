@@ -8,6 +8,7 @@ event-reminder-scheduling.md, "Lease pattern"; 03-delivery.md, "One way out".
 
 import datetime as dt
 import json
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from bot.transactions import Dialect, dialect, fetch, integer, moment
 
 _ERROR_LENGTH = 500
 _SQLITE_NOW = "strftime('%Y-%m-%d %H:%M:%f+00:00', 'now')"
+_JSON = re.compile(r"\{json (\$\d+)\}")
 
 # The key's parameters stand first in every statement, so that the sub-select can name them again. It reads the failed
 # attempts of the key in one probe of their index: how many there were, and when the next may be made.
@@ -31,7 +33,7 @@ INSERT INTO discord_message_log
     (source, source_id, recipient_id, part, guild_id, channel_id, embed_data, history_after, lease_token, instance,
      success, claimed_at, created_at, attempts)
 SELECT CAST($1 AS VARCHAR(64)), CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS INTEGER), CAST($5 AS BIGINT),
-    CAST($6 AS BIGINT), {json}, CAST($8 AS BIGINT), CAST($9 AS VARCHAR(32)), CAST($10 AS VARCHAR(32)),
+    CAST($6 AS BIGINT), {json $7}, CAST($8 AS BIGINT), CAST($9 AS VARCHAR(32)), CAST($10 AS VARCHAR(32)),
     NULL, {now}, {now}, 1 + COALESCE(tried.attempts, 0)
 FROM (SELECT MAX(attempts) AS attempts, MAX(next_attempt_at) AS next_attempt_at FROM discord_message_log
     WHERE source = $1 AND source_id = $2 AND recipient_id = $3 AND part = $4 AND NOT success) tried
@@ -40,8 +42,11 @@ ON CONFLICT DO NOTHING RETURNING id, attempts, claimed_at
 """
 _TAKE_OVER = """
 UPDATE discord_message_log SET lease_token = $3, instance = $4, renewed_at = {now},
-    channel_id = COALESCE($5, channel_id)
+    channel_id = COALESCE($5, channel_id), embed_data = COALESCE({json $6}, embed_data)
 WHERE id = $1 AND success IS NULL AND COALESCE(lease_token, '') = $2 RETURNING id
+"""
+_RENEW = """
+UPDATE discord_message_log SET renewed_at = {now} WHERE id = $1 AND lease_token = $2 AND success IS NULL RETURNING id
 """
 _SENT = """
 UPDATE discord_message_log SET success = TRUE, discord_message_id = $3, channel_id = $4, status_code = $5,
@@ -100,10 +105,10 @@ class HeldRow:
 @lru_cache(maxsize=32)
 def _in_dialect(template: str, spoken: Dialect, stamp: str) -> str:
     if spoken is Dialect.SQLITE:
-        now, as_json = f"COALESCE({stamp}, {_SQLITE_NOW})", "$7"
+        now, as_json = f"COALESCE({stamp}, {_SQLITE_NOW})", r"\1"
     else:
-        now, as_json = f"COALESCE(CAST({stamp} AS TIMESTAMPTZ), clock_timestamp())", "CAST($7 AS JSONB)"
-    return template.replace("{now}", now).replace("{json}", as_json)
+        now, as_json = f"COALESCE(CAST({stamp} AS TIMESTAMPTZ), clock_timestamp())", r"CAST(\1 AS JSONB)"
+    return _JSON.sub(as_json, template.replace("{now}", now))
 
 
 async def _run(template: str, values: list[object], lease_clock: LeaseClock) -> list[dict[str, object]]:
@@ -130,7 +135,7 @@ async def claim_lease(claim: Claim, *, instance: str, lease_clock: LeaseClock) -
             key.part,
             claim.guild_id,
             claim.channel_id,
-            json.dumps(claim.embed_data) if claim.embed_data is not None else None,
+            _as_json(claim.embed_data),
             claim.history_after,
             token,
             instance,
@@ -142,26 +147,32 @@ async def claim_lease(claim: Claim, *, instance: str, lease_clock: LeaseClock) -
     return Lease(integer(rows[0]["id"]), key, token, integer(rows[0]["attempts"]), moment(rows[0]["claimed_at"]))
 
 
+def _as_json(data: dict[str, object] | None) -> str | None:
+    return json.dumps(data) if data is not None else None
+
+
 async def take_over(
-    lease: Lease, *, instance: str, lease_clock: LeaseClock, channel_id: int | None = None
+    lease: Lease,
+    *,
+    instance: str,
+    lease_clock: LeaseClock,
+    channel_id: int | None = None,
+    embed_data: dict[str, object] | None = None,
 ) -> Lease | None:
     """
     Fence a held row for this instance with a new token; None: somebody was faster, or it is finished.
 
-    ``channel_id``: where it goes now, where that changed since the claim.
+    ``channel_id`` and ``embed_data``: where it goes now and what is sent, None where that stays as it was claimed.
     """
     token = secrets.token_hex(16)
-    rows = await _run(_TAKE_OVER, [lease.id, lease.token, token, instance, channel_id], lease_clock)
+    values = [lease.id, lease.token, token, instance, channel_id, _as_json(embed_data)]
+    rows = await _run(_TAKE_OVER, values, lease_clock)
     return replace(lease, token=token) if rows else None
 
 
-async def is_held(lease: Lease) -> bool:
-    """Return whether the lease is still this one's, asked right before a request."""
-    rows = await fetch(
-        "SELECT 1 AS one FROM discord_message_log WHERE id = $1 AND lease_token = $2 AND success IS NULL",
-        [lease.id, lease.token],
-    )
-    return bool(rows)
+async def renew(lease: Lease, *, lease_clock: LeaseClock) -> bool:
+    """Hold the lease anew from now on, right before a request; False: it was taken away."""
+    return bool(await _run(_RENEW, [lease.id, lease.token], lease_clock))
 
 
 async def finalize_sent(lease: Lease, delivered: Delivered, *, lease_clock: LeaseClock) -> bool:
@@ -255,7 +266,9 @@ async def record_unsent(
         " SELECT CAST($1 AS VARCHAR(64)), CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS INTEGER),"
         " CAST($5 AS BIGINT), CAST($6 AS VARCHAR(32)), CAST($7 AS VARCHAR(500)), FALSE, 0, 0, {now}, {now}, {now}"
         " WHERE NOT EXISTS (SELECT 1 FROM discord_message_log known WHERE known.source = $1 AND known.source_id = $2"
-        " AND known.recipient_id = $3 AND known.part = $4) RETURNING id"
+        " AND known.recipient_id = $3 AND known.part = $4 AND (known.success IS NULL OR known.success))"
+        " AND NOT EXISTS (SELECT 1 FROM discord_message_log failed WHERE failed.source = $1 AND failed.source_id = $2"
+        " AND failed.recipient_id = $3 AND failed.part = $4 AND NOT failed.success) RETURNING id"
     )
     values = [key.source, key.source_id, key.recipient_id, key.part, guild_id, error_class.value, text]
     return bool(await _run(template, values, lease_clock))
@@ -267,20 +280,21 @@ async def delete_old_failures(
     """
     Let go of failed rows claimed up to ``before``; return the events whose reminder may be tried anew.
 
-    The newest failed row of a key that nothing will try again stays as its recorded reason: only a reminder that still
-    waits to be sent (it has a due row) gives up its last one.
+    The newest failed row of a key that nothing will try again stays as its recorded reason: only a reminder whose event
+    is still ahead gives up its last one, whether it is switched on now or may be later.
     """
     freed: list[int] = []
     for entry in reminders:
         rows = await fetch(
             "DELETE FROM discord_message_log WHERE NOT success AND next_attempt_at <= $1 AND claimed_at <= $2"
-            " AND source = $3 AND recipient_id = 0 AND part = 0 AND EXISTS (SELECT 1 FROM reminder_due d"
-            " WHERE d.event_id = discord_message_log.source_id AND d.key = $4) RETURNING source_id",
-            [now, before, entry.log_source, entry.key],
+            " AND source = $3 AND recipient_id = 0 AND part = 0 AND EXISTS (SELECT 1 FROM event e"
+            " WHERE e.id = discord_message_log.source_id AND e.scheduled_at > $1) RETURNING source_id",
+            [now, before, entry.log_source],
         )
         freed += [integer(row["source_id"]) for row in rows]
     await fetch(
-        "DELETE FROM discord_message_log WHERE NOT success AND next_attempt_at <= $1 AND claimed_at <= $2"
+        "DELETE FROM discord_message_log WHERE NOT success AND claimed_at <= $2"
+        " AND (next_attempt_at IS NULL OR next_attempt_at <= $1)"
         " AND EXISTS (SELECT 1 FROM discord_message_log later WHERE later.source = discord_message_log.source"
         " AND later.source_id = discord_message_log.source_id AND later.part = discord_message_log.part"
         " AND later.recipient_id = discord_message_log.recipient_id AND NOT later.success"

@@ -21,7 +21,7 @@ from bot.clock import Clock, LeaseClock
 from bot.leases import ledger
 from bot.leases.failures import Backoff, ErrorClass, SendError, Verdict
 from bot.leases.keys import MessageKey, nonce
-from bot.leases.ledger import Claim, Lease
+from bot.leases.ledger import Claim, HeldRow, Lease
 from bot.leases.ports import (
     Attempt,
     ChannelTarget,
@@ -115,12 +115,14 @@ class OneWayOut:
         self._slots = asyncio.Semaphore(self._options.concurrent_sends)
         # Discord's bucket for messages is per channel: one at a time there, so that a lease begins at its attempt.
         self._channels: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._held: dict[int, asyncio.Task[object]] = {}
+        self._running: dict[MessageKey, asyncio.Task[object]] = {}
+        # Rows whose request may have left, here or, where they were taken over, elsewhere: never to be sent blindly.
         self._asked: set[int] = set()
+        self._abandoned: set[MessageKey] = set()
         self._unrecorded: list[_Outcome] = []
         self._paused_until: dt.datetime | None = None
 
-    async def send_once(  # noqa: PLR0911 -- one return per result
+    async def send_once(
         self,
         key: MessageKey,
         *,
@@ -141,42 +143,83 @@ class OneWayOut:
         if self._is_paused():
             return SendResult.FAILED_TRANSIENT
         async with self._channels[target.channel_id if target else 0], self._slots:
-            attempt = Attempt(key, guild_id, target.channel_id if target else None)
-            try:
-                message = await render()
-            except WithdrawnError:
-                return SendResult.WITHDRAWN
-            except DATABASE_ERRORS:
-                raise
-            except Exception as error:  # noqa: BLE001 -- whatever a renderer raises is that one message's fault
-                _log.exception("message_not_rendered", key=str(key), guild=guild_id)
-                return await self._fail_unsent(attempt, SendError(ErrorClass.INVALID, f"cannot be rendered: {error}"))
-            if target is None:
-                return await self._fail_unsent(attempt, SendError(ErrorClass.NO_CHANNEL, "no channel is set"))
-            attempt = replace(attempt, version=message.version)
-            lease = await self._claim(attempt, message.as_data())
-            if lease is None:
+            if self._is_paused():  # the block may have come while this one waited
+                return SendResult.FAILED_TRANSIENT
+            # Another call may send the key elsewhere at this moment; what it claims must not be taken for forgotten.
+            if key in self._running:
                 return SendResult.ALREADY_CLAIMED
-            return await self._deliver(attempt, lease, target, message, not_after)
+            return await self._run(
+                Attempt(key, guild_id, target.channel_id if target else None), target, render, not_after
+            )
+
+    async def _run(
+        self, attempt: Attempt, target: ChannelTarget | None, render: Renderer, not_after: dt.datetime | None
+    ) -> SendResult:
+        """Make one attempt as the running task of its key; however it ends, the sweep looks at what it leaves open."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 -- a coroutine runs in a task
+        self._running[attempt.key] = task
+        try:
+            return await self._render_and_send(attempt, target, render, not_after)
+        except BaseException as error:
+            self._look_later()
+            was_abandoned = attempt.key in self._abandoned and isinstance(error, asyncio.CancelledError)
+            if not was_abandoned or task.uncancel() > 0:
+                raise
+            _log.warning("call_abandoned", key=str(attempt.key), guild=attempt.guild_id)
+            return SendResult.UNKNOWN
+        finally:
+            del self._running[attempt.key]
+            self._abandoned.discard(attempt.key)
+
+    async def _render_and_send(
+        self, attempt: Attempt, target: ChannelTarget | None, render: Renderer, not_after: dt.datetime | None
+    ) -> SendResult:
+        try:
+            message = await render()
+        except WithdrawnError:
+            return SendResult.WITHDRAWN
+        except DATABASE_ERRORS:
+            raise
+        except Exception as error:  # noqa: BLE001 -- whatever a renderer raises is that one message's fault
+            _log.exception("message_not_rendered", key=str(attempt.key), guild=attempt.guild_id)
+            return await self._fail_unsent(attempt, SendError(ErrorClass.INVALID, f"cannot be rendered: {error}"))
+        if target is None:
+            return await self._fail_unsent(attempt, SendError(ErrorClass.NO_CHANNEL, "no channel is set"))
+        attempt = replace(attempt, version=message.version)
+        # Asked before the claim: a host that is suspended until its answer must not trust the lease.
+        asked = self._clock.now()
+        lease = await self._claim(attempt, message.as_data())
+        if lease is None:
+            return SendResult.ALREADY_CLAIMED
+        return await self._deliver(attempt, lease, target, message, self._guard(lease, not_after, asked))
 
     def _is_paused(self) -> bool:
         return self._paused_until is not None and self._clock.now() < self._paused_until
+
+    def _look_later(self) -> None:
+        self._agenda.wake(SWEEP_STALE_DISCORD_LEASES, self._clock.now() + RESEND_AFTER)
 
     async def _claim(self, attempt: Attempt, embed_data: dict[str, object] | None) -> Lease | None:
         after = snowflake_at(self._discord_time.now() - _HISTORY_SLACK)
         claim = Claim(attempt.key, attempt.guild_id, attempt.channel_id, embed_data, after)
         lease = await ledger.claim_lease(claim, instance=self.instance, lease_clock=self.lease_clock)
-        return lease or await self._adopt(attempt)
+        return lease or await self._adopt(claim)
 
-    async def _adopt(self, attempt: Attempt) -> Lease | None:
+    async def _adopt(self, claim: Claim) -> Lease | None:
         """Go on under a row that was handed back, or that this instance claimed without seeing the answer."""
-        for row in await ledger.held_rows(attempt.key):
+        for row in await ledger.held_rows(claim.key):
             handed_back = row.lease.token == ""
             mine = row.instance == self.instance
-            unseen = mine and not self.is_under_way(row.lease) and row.lease.id not in self._asked
+            unseen = mine and not self._awaits_record(row.lease) and not self.may_have_left(row.lease)
             if handed_back or unseen:
                 return await ledger.take_over(
-                    row.lease, instance=self.instance, lease_clock=self.lease_clock, channel_id=attempt.channel_id
+                    row.lease,
+                    instance=self.instance,
+                    lease_clock=self.lease_clock,
+                    channel_id=claim.channel_id,
+                    # What is sent now is what the history is searched for, should this attempt end unknown too.
+                    embed_data=claim.embed_data,
                 )
         return None
 
@@ -192,38 +235,39 @@ class OneWayOut:
         lease: Lease,
         target: ChannelTarget,
         message: OutgoingMessage,
-        not_after: dt.datetime | None,
+        before_request: Callable[[], Awaitable[None]],
     ) -> SendResult:
-        claimed = self._clock.now()
-
-        async def _recheck() -> None:
-            now = self._clock.now()
-            if not_after is not None and now >= not_after and lease.id not in self._asked:
-                raise SendError(ErrorClass.EVENT_STARTED, "the event began before the message could leave")
-            if abs(now - claimed) > _TRUSTED_AGE and not await ledger.is_held(lease):
-                raise LeaseLostError
-            self._asked.add(lease.id)
-
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 -- a coroutine runs in a task
-        self._held[lease.id] = task
         try:
             delivered = await self._port.send(
-                target, message, nonce=nonce(attempt.key, target_id=target.channel_id), before_request=_recheck
+                target, message, nonce=nonce(attempt.key, target_id=target.channel_id), before_request=before_request
             )
         except LeaseLostError:
             _log.warning("lease_lost_before_send", key=str(attempt.key), guild=attempt.guild_id)
             return SendResult.ALREADY_CLAIMED
         except SendError as error:
             return await self._failed(attempt, lease, error)
-        except asyncio.CancelledError:
-            self._agenda.wake(SWEEP_STALE_DISCORD_LEASES, lease.claimed_at + RESEND_AFTER)
-            raise
-        finally:
-            self._held.pop(lease.id, None)
         await self._record(_Outcome(attempt, lease, delivered))
         _log.info("message_sent", key=str(attempt.key), guild=attempt.guild_id, message=delivered.message_id)
         return SendResult.SENT
+
+    def _guard(self, lease: Lease, not_after: dt.datetime | None, asked: dt.datetime) -> Callable[[], Awaitable[None]]:
+        """Return what is awaited before each request: not too late, and still the holder of the lease."""
+        trusted = asked
+
+        async def _before_request() -> None:
+            nonlocal trusted
+            now = self._clock.now()
+            if not_after is not None and now >= not_after:
+                text = "the event began before the message could leave"
+                raise SendError(ErrorClass.EVENT_STARTED, text, may_have_arrived=self.may_have_left(lease))
+            if abs(now - trusted) > _TRUSTED_AGE:
+                # Renewed, not only read: nobody takes the lease over while this request is on its way.
+                if not await ledger.renew(lease, lease_clock=self.lease_clock):
+                    raise LeaseLostError
+                trusted = now
+            self._asked.add(lease.id)
+
+        return _before_request
 
     async def _failed(self, attempt: Attempt, lease: Lease, error: SendError) -> SendResult:
         verdict = error.verdict
@@ -237,15 +281,29 @@ class OneWayOut:
         )
         self._heed(error)
         if verdict is Verdict.UNKNOWN:
-            await ledger.note_unknown(lease, error)
-            self._agenda.wake(SWEEP_STALE_DISCORD_LEASES, lease.claimed_at + RESEND_AFTER)
+            self._look_later()
+            await self._note_unknown(attempt, lease, error)
             return SendResult.UNKNOWN
         next_attempt_at = None
         if error.error_class is not ErrorClass.EVENT_STARTED:
             wait = self._options.backoff.wait(verdict, attempts=lease.attempts, told=error.retry_after)
-            next_attempt_at = await self.lease_clock.now() + wait
+            next_attempt_at = await self._lease_now() + wait
         await self._record(_Outcome(attempt, lease, error, next_attempt_at))
         return SendResult.FAILED_PERMANENT if verdict is Verdict.PERMANENT else SendResult.FAILED_TRANSIENT
+
+    async def _note_unknown(self, attempt: Attempt, lease: Lease, error: SendError) -> None:
+        try:
+            await ledger.note_unknown(lease, error)
+        except DATABASE_ERRORS:
+            # The open row says enough: the sweep looks the message up in any case.
+            _log.exception("unknown_not_noted", key=str(attempt.key), guild=attempt.guild_id)
+
+    async def _lease_now(self) -> dt.datetime:
+        """Return the lease clock's moment, this process's own where the database cannot tell."""
+        try:
+            return await self.lease_clock.now()
+        except DATABASE_ERRORS:
+            return self._clock.now()
 
     def _heed(self, error: SendError) -> None:
         if error.error_class is ErrorClass.CDN_BLOCK:
@@ -259,11 +317,14 @@ class OneWayOut:
             recorded = await self.finalize(outcome.attempt, outcome.lease, outcome.result, outcome.next_attempt_at)
         except DATABASE_ERRORS:
             _log.exception("outcome_not_recorded", key=str(outcome.attempt.key), guild=outcome.attempt.guild_id)
-            self._unrecorded.append(outcome)
+            if outcome not in self._unrecorded:
+                self._unrecorded.append(outcome)
+            self._look_later()
             return False
         if not recorded:
             _log.warning("lease_lost_before_record", key=str(outcome.attempt.key), guild=outcome.attempt.guild_id)
-        self._asked.discard(outcome.lease.id)
+        if outcome in self._unrecorded:
+            self._unrecorded.remove(outcome)
         return recorded
 
     async def finalize(
@@ -283,7 +344,10 @@ class OneWayOut:
                 await _tell(observer, attempt, result, next_attempt_at, self._clock.now())
             return done
 
-        return await (atomic(_unit) if observers else _unit())
+        done = await (atomic(_unit) if observers else _unit())
+        if done:
+            self._asked.discard(lease.id)
+        return done
 
     async def release(self, attempt: Attempt, lease: Lease, *, delete: bool) -> bool:
         """Give up an open row of which nothing arrived: removed, or handed back to its sender. False: it was lost."""
@@ -300,18 +364,39 @@ class OneWayOut:
 
     async def settle(self) -> None:
         """Try again to record what the database did not take; called by every pass that reads the log."""
-        waiting, self._unrecorded = self._unrecorded, []
-        for outcome in waiting:
+        # Each stays in the list until it is recorded: a pass that is cancelled forgets none.
+        for outcome in list(self._unrecorded):
             await self._record(outcome)
 
     def is_under_way(self, lease: Lease) -> bool:
         """Return whether a running task of this process holds the lease, or its outcome waits to be recorded."""
-        return lease.id in self._held or any(outcome.lease.id == lease.id for outcome in self._unrecorded)
+        return lease.key in self._running or self._awaits_record(lease)
+
+    def _awaits_record(self, lease: Lease) -> bool:
+        return any(outcome.lease.id == lease.id for outcome in self._unrecorded)
+
+    def may_have_left(self, lease: Lease) -> bool:
+        """Return whether a request for the row may have been written, as far as this process knows."""
+        return lease.id in self._asked
 
     def abandon(self, lease: Lease) -> None:
-        """Cancel the running task that holds a lease for far too long: its call never returned."""
-        if (task := self._held.get(lease.id)) is not None:
+        """Break off the attempt that holds a lease for far too long: its call never returned, and ends as unknown."""
+        if (task := self._running.get(lease.key)) is not None and lease.key not in self._abandoned:
+            self._abandoned.add(lease.key)
             task.cancel()
+
+    async def fence(self, row: HeldRow) -> Lease | None:
+        """
+        Take an open row over to find out what became of it; None: somebody was faster, or it is finished.
+
+        No sender of this process goes on under it meanwhile: what another instance began may have arrived.
+        """
+        if row.instance != self.instance:
+            self._asked.add(row.lease.id)
+        lease = await ledger.take_over(row.lease, instance=self.instance, lease_clock=self.lease_clock)
+        if lease is None and row.instance != self.instance:
+            self._asked.discard(row.lease.id)
+        return lease
 
     async def find(self, target: ChannelTarget, *, marker: str, after: int) -> Delivered | None:
         """

@@ -7,8 +7,8 @@ and its sender goes on; not readable, it stays as it is and is shown. Nothing is
 """
 
 import datetime as dt
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 
@@ -22,7 +22,7 @@ from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES
 from bot.scheduling.registry import REMINDERS, sendable
-from bot.transactions import DATABASE_ERRORS, atomic, fetch, moment
+from bot.transactions import atomic, fetch, moment
 
 _log = structlog.get_logger(__name__)
 
@@ -32,7 +32,13 @@ _REMINDER_SOURCES = frozenset(entry.log_source for entry in REMINDERS)
 _EVENT_SOURCES = _REMINDER_SOURCES | {"event_repost"}
 _AGAIN = dt.timedelta(minutes=1)
 
-Unreadable = Callable[[HeldRow, dt.datetime], Awaitable[None]]
+
+class HistoryReporter(Protocol):
+    """Tells admins of a history that cannot be read, and notes where it can be again."""
+
+    async def __call__(self, row: HeldRow, now: dt.datetime, *, readable: bool) -> None:
+        """Note that the history of the row's channel was, or was not, read at ``now``."""
+        ...
 
 
 @dataclass(slots=True)
@@ -47,17 +53,22 @@ class SweepCounts:
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """What came of looking at one row: when to look again, None for never, and whether its sender may go on."""
+    """
+    What came of looking at one row.
+
+    ``again``: when to look once more, None for never. ``released``: its sender may go on. ``told``: admins were told.
+    """
 
     again: dt.datetime | None = None
     released: bool = False
+    told: bool = False
 
 
 class Sweeper:
     """Looks after the open and the failed rows of the message log."""
 
     def __init__(
-        self, out: OneWayOut, *, agenda: Agenda, options: SweepOptions, tell_unreadable: Unreadable | None = None
+        self, out: OneWayOut, *, agenda: Agenda, options: SweepOptions, tell_unreadable: HistoryReporter | None = None
     ) -> None:
         self.counts = SweepCounts()
         self._out = out
@@ -74,26 +85,23 @@ class Sweeper:
         return now + max(min(waits), dt.timedelta(0)) if waits else None
 
     async def _reconcile_all(self, clock: dt.datetime, now: dt.datetime) -> dt.datetime | None:
-        later: list[dt.datetime] = []
-        released = False
+        visits: list[_Visit] = []
         for row in await ledger.held_rows():
             try:
-                visit = await self._visit(row, clock)
-            except DATABASE_ERRORS:
+                visits.append(await self._visit(row, clock))
+            except Exception:  # noqa: BLE001 -- one bad row must not stop the rest
                 _log.exception("reconcile_failed", key=str(row.lease.key), guild=row.guild_id)
-                visit = _Visit(again=clock + _AGAIN)
-            if visit.again is not None:
-                later.append(visit.again)
-            released = released or visit.released
-        if released:
+                visits.append(_Visit(again=clock + _AGAIN))
+        if any(visit.released for visit in visits):
             for body in _RESENDERS:
                 self._agenda.wake(body, now)
-        return min(later, default=None)
+        if any(visit.told for visit in visits):
+            self._agenda.wake(TELL_OPS_NOTES, now)
+        return min((visit.again for visit in visits if visit.again is not None), default=None)
 
     async def _visit(self, row: HeldRow, clock: dt.datetime) -> _Visit:
         if row.lease.token == "":
-            await self._end_if_past(row, clock)
-            return _Visit()
+            return await self._end_if_past(row, clock)
         holder = self._holder(row)
         at = reconcilable_at(row, holder, self._options)
         if at > clock:
@@ -109,36 +117,46 @@ class Sweeper:
         return Holder.MINE_RUNNING if self._out.is_under_way(row.lease) else Holder.MINE_UNKNOWN
 
     async def _reconcile(self, row: HeldRow, clock: dt.datetime) -> _Visit:
-        lease = await ledger.take_over(row.lease, instance=self._out.instance, lease_clock=self._out.lease_clock)
+        lease = await self._out.fence(row)
         if lease is None:
             return _Visit()
         attempt = _attempt(row)
         try:
             found = await self._look_up(row)
         except HistoryUnreadableError as error:
-            settled = await self._stays_unknown(row, lease, clock, str(error))
-            return _Visit(again=None if settled else clock + _AGAIN)
+            if self._out.may_have_left(lease):
+                settled = await self._stays_unknown(row, lease, clock, str(error))
+                return _Visit(again=None if settled else clock + _AGAIN, told=True)
+            found = None  # claimed by this process, which wrote no request: no history is needed to tell
         if found is not None:
             await self._out.finalize(attempt, lease, found)
             self.counts.found += 1
             _log.info("lease_found_sent", key=str(lease.key), guild=row.guild_id, message=found.message_id)
             return _Visit()
-        await self._out.release(attempt, lease, delete=lease.key.source in _REMINDER_SOURCES)
+        is_reminder = lease.key.source in _REMINDER_SOURCES
+        await self._out.release(attempt, lease, delete=is_reminder)
         self.counts.released += 1
         _log.warning("lease_released", key=str(lease.key), guild=row.guild_id)
-        return _Visit(released=True)
+        ends = None if is_reminder else max(clock, await self._gives_up_at(row))
+        return _Visit(again=ends, released=True)
 
     async def _look_up(self, row: HeldRow) -> Delivered | None:
         if row.channel_id is None or row.guild_id is None or row.marker is None:
             return None  # never had anywhere to go, so that nothing can have arrived
         target = ChannelTarget(row.guild_id, row.channel_id)
-        return await self._out.find(target, marker=row.marker, after=row.history_after)
+        found = await self._out.find(target, marker=row.marker, after=row.history_after)
+        await self._report(row, readable=True)
+        return found
+
+    async def _report(self, row: HeldRow, *, readable: bool) -> None:
+        if self._tell_unreadable is None:
+            return
+        await self._tell_unreadable(row, await self._out.lease_clock.now(), readable=readable)
 
     async def _stays_unknown(self, row: HeldRow, lease: Lease, clock: dt.datetime, reason: str) -> bool:
         self.counts.unreadable += 1
         _log.warning("outcome_unknown", key=str(lease.key), guild=row.guild_id, reason=reason)
-        if self._tell_unreadable is not None:
-            await self._tell_unreadable(row, clock)
+        await self._report(row, readable=False)
         if clock < await self._gives_up_at(row):
             return False
         error = SendError(ErrorClass.UNKNOWN_OUTCOME, f"nobody could tell whether it arrived: {reason}")
@@ -153,14 +171,16 @@ class Sweeper:
                 return moment(rows[0]["scheduled_at"])
         return row.lease.claimed_at + self._options.give_up_after
 
-    async def _end_if_past(self, row: HeldRow, clock: dt.datetime) -> None:
+    async def _end_if_past(self, row: HeldRow, clock: dt.datetime) -> _Visit:
         """End a row that was handed back to a sender whose occasion is over: nothing of it arrived."""
-        if clock < await self._gives_up_at(row):
-            return
+        ends = await self._gives_up_at(row)
+        if clock < ends:
+            return _Visit(again=ends)
         lease = await ledger.take_over(row.lease, instance=self._out.instance, lease_clock=self._out.lease_clock)
         if lease is not None:
             error = SendError(ErrorClass.EVENT_STARTED, "its time had passed before it could be sent again")
             await self._out.finalize(_attempt(row), lease, error)
+        return _Visit()
 
     async def _age_failures_out(self, clock: dt.datetime, now: dt.datetime) -> dt.datetime | None:
         retention = self._options.failed_retention

@@ -5,6 +5,8 @@ Source: Discord's documentation of messages and embeds. Discord counts some of t
 fit in code points and in UTF-16 units alike.
 """
 
+from collections.abc import Iterator
+
 import regex
 
 CONTENT = 2_000
@@ -17,8 +19,17 @@ EMBED_FOOTER = 2_048
 EMBED_TOTAL = 6_000
 NONCE = 25
 
-# What must stay whole when a text is cut: a mention, a timestamp, an emoji of a server, a link, else a grapheme.
-_PIECES = regex.compile(r"<(?:@[!&]?|#|t:|a?:\w+:|/)[^<>\s]{1,80}>|https?://\S+|\X", regex.VERSION1)
+# What must stay whole when a text is cut, beside each grapheme: a mention, a timestamp, an emoji of a server, a
+# command, a link with or without a text of its own, and an escaped character.
+_WHOLE = regex.compile(
+    r"<(?:@[!&]?|\#|t:|id:|a?:\w+:)[^<>\s]{1,80}>"
+    r"|</[^<>\n]{1,120}>"
+    r"|\[[^\[\]\n]+\]\([^()\s]+\)"
+    r"|https?://\S+"
+    r"|\\\X",
+    regex.VERSION1,
+)
+_GRAPHEME = regex.compile(r"\X", regex.VERSION1)
 
 
 def length(text: str) -> int:
@@ -42,9 +53,23 @@ def cut(text: str, limit: int, *, ending: str = "…") -> str:
         message = f"an ending of {length(ending)} does not fit into {limit}"
         raise ValueError(message)
     kept: list[str] = []
-    for piece in _PIECES.findall(text):
+    for piece in _pieces(text):
         room -= length(piece)
         if room < 0:
             break
         kept.append(piece)
     return "".join(kept).rstrip() + ending
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield ``text`` in the shortest pieces that may stand alone: it may be cut after each of them."""
+    wholes = iter(_WHOLE.finditer(text))
+    whole = next(wholes, None)
+    start = 0
+    for grapheme in _GRAPHEME.finditer(text):
+        end = grapheme.end()
+        while whole is not None and whole.end() <= end:
+            whole = next(wholes, None)
+        if whole is None or whole.start() >= end:
+            yield text[start:end]
+            start = end

@@ -1,10 +1,11 @@
 """What the reminders say: pure functions of fresh rows."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bot.message import timestamps
 from bot.message.escaping import escape
-from bot.message.limits import EMBED_DESCRIPTION, EMBED_TITLE, cut
+from bot.message.limits import CONTENT, EMBED_DESCRIPTION, EMBED_TITLE, cut, length
 from bot.message.outgoing import Embed, EmbedField, OutgoingMessage
 from models.states import EventState
 
@@ -42,10 +43,10 @@ def announcement(event: "Event") -> OutgoingMessage:
     title = escape(event.name)
     if event.state is EventState.CANCELLED:
         title = f"Cancelled: {title}"
-    roles = tuple(event.discord_announcement_role_ids)
+    roles, pings = role_pings(event.discord_announcement_role_ids)
     return OutgoingMessage(
         marker=marker,
-        content=" ".join(f"<@&{role}>" for role in roles),
+        content=pings,
         embed=Embed(
             title=cut(title, EMBED_TITLE),
             description=cut(event.description, EMBED_DESCRIPTION),
@@ -56,6 +57,17 @@ def announcement(event: "Event") -> OutgoingMessage:
         mention_role_ids=roles,
         version=event.post_version,
     )
+
+
+def role_pings(role_ids: Sequence[int]) -> tuple[tuple[int, ...], str]:
+    """Return the roles that fit into one message, each once, and the text that pings them; the rest is counted."""
+    roles = tuple(dict.fromkeys(role_ids))
+    mentions = [f"<@&{role}>" for role in roles]
+    text, shown = " ".join(mentions), len(roles)
+    while length(text) > CONTENT:
+        shown -= 1
+        text = " ".join([*mentions[:shown], f"+{len(roles) - shown} more"])
+    return roles[:shown], text
 
 
 def _fields(event: "Event") -> list[EmbedField]:
@@ -78,6 +90,7 @@ def signups(event: "Event") -> str:
 
 
 def duration(minutes: int) -> str:
-    """Return a span in words: ``2 h``, ``1 h 30 min``, ``45 min``."""
+    """Return a span in words, never empty: ``2 h``, ``1 h 30 min``, ``45 min``."""
     hours, rest = divmod(minutes, 60)
-    return " ".join(part for part in (f"{hours} h" if hours else "", f"{rest} min" if rest else "") if part)
+    parts = [f"{hours} h"] if hours else []
+    return " ".join([*parts, f"{rest} min"] if rest or not hours else parts)

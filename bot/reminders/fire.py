@@ -41,6 +41,8 @@ class DueReminder:
 
 def due_query(reminder: ScheduledReminder) -> str:
     """Return the statement that finds what of ``reminder`` is due; field names come from the registry alone."""
+    # No NOT EXISTS: PostgreSQL makes a join of it, and until its statistics know a new source that join reads all the
+    # rows of the source for each due one. A sub-select in brackets stays a probe of the unique index.
     states = ", ".join(f"'{state.value}'" for state in sorted(reminder.required_states))
     series = " AND e.series_id IS NOT NULL" if reminder.requires_repeater else ""
     return (
@@ -48,8 +50,8 @@ def due_query(reminder: ScheduledReminder) -> str:
         " WHERE d.key = $1 AND d.due_at <= $2 AND (d.due_at, d.event_id) > ($3, $4)"
         f" AND e.state IN ({states}) AND e.{reminder.enabled_field} AND e.{reminder.hours_field} > 0"
         f" AND e.scheduled_at > $2{series}"
-        " AND NOT EXISTS (SELECT 1 FROM discord_message_log l WHERE l.source = $5 AND l.source_id = d.event_id"
-        " AND l.recipient_id = 0 AND l.part = 0 AND (l.success IS NULL OR l.success))"
+        " AND (SELECT l.id FROM discord_message_log l WHERE l.source = $5 AND l.source_id = d.event_id"
+        " AND l.recipient_id = 0 AND l.part = 0 AND (l.success IS NULL OR l.success) LIMIT 1) IS NULL"
         " ORDER BY d.due_at, d.event_id LIMIT $6"
     )
 
@@ -98,31 +100,42 @@ class ReminderClerk:
         return await due_rows.next_due(after=now)
 
     async def _record_missed(self, now: dt.datetime) -> None:
-        """Record what an event began without, and tell its guild; never send it."""
-        missed: dict[int, int] = {}
+        """Record what events began without, and tell their guilds; never send it. A failing guild stops no other."""
+        by_guild: dict[int, list[due_rows.Unsent]] = {}
         for unsent in await due_rows.begun_unsent(now=now):
-            recorded = await self._record(unsent)
-            if recorded:
-                missed[unsent.guild_id] = missed.get(unsent.guild_id, 0) + 1
-        for guild_id, count in missed.items():
-            _log.warning("reminders_missed", guild=guild_id, count=count)
-            says = (
-                f"{count} reminder(s) were not sent before their event began, up to <t:{int(now.timestamp())}:F>:"
-                " I was not running, or Discord could not be reached."
-            )
-            await raise_fault(guild_id, "missed", says, now=now)
-            self._agenda.wake(TELL_OPS_NOTES, now)
+            by_guild.setdefault(unsent.guild_id, []).append(unsent)
+        for guild_id, missed in by_guild.items():
+            try:
+                count = await self._record_guild(guild_id, missed, now)
+            except DATABASE_ERRORS:
+                _log.exception("missed_not_recorded", guild=guild_id)
+                continue
+            if count:
+                _log.warning("reminders_missed", guild=guild_id, count=count)
+                self._agenda.wake(TELL_OPS_NOTES, now)
 
-    async def _record(self, unsent: due_rows.Unsent) -> bool:
-        async def _unit() -> bool:
-            recorded = await ledger.record_unsent(
-                MessageKey(unsent.log_source, unsent.event_id),
-                guild_id=unsent.guild_id,
-                error_class=ErrorClass.EVENT_STARTED,
-                text="the event began before it was sent",
-                lease_clock=self._lease_clock,
-            )
-            await due_rows.sent(unsent.event_id, unsent.log_source)
-            return recorded
+    async def _record_guild(self, guild_id: int, missed: Sequence[due_rows.Unsent], now: dt.datetime) -> int:
+        """Record and tell in one transaction, so that a crash leaves nothing recorded that nobody is told of."""
+
+        async def _unit() -> int:
+            count = sum([await self._record(unsent) for unsent in missed])
+            if count:
+                says = (
+                    f"{count} reminder(s) were not sent before their event began, up to <t:{int(now.timestamp())}:F>:"
+                    " I was not running, or Discord could not be reached."
+                )
+                await raise_fault(guild_id, "missed", says, now=now)
+            return count
 
         return await atomic(_unit)
+
+    async def _record(self, unsent: due_rows.Unsent) -> bool:
+        recorded = await ledger.record_unsent(
+            MessageKey(unsent.log_source, unsent.event_id),
+            guild_id=unsent.guild_id,
+            error_class=ErrorClass.EVENT_STARTED,
+            text="the event began before it was sent",
+            lease_clock=self._lease_clock,
+        )
+        await due_rows.sent(unsent.event_id, unsent.log_source)
+        return recorded

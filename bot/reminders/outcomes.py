@@ -35,8 +35,8 @@ class DueRowObserver:
         self._agenda.wake(CHECK_EVENT_REMINDERS, next_attempt_at)
         if given_up and error.error_class in _TOLD_BY_NOBODY_ELSE and attempt.guild_id is not None:
             says = (
-                f"A reminder of event #{attempt.key.source_id} was not sent before it began, <t:{int(now.timestamp())}:F>:"
-                " Discord could not be reached."
+                f"A reminder of event #{attempt.key.source_id} was not sent before its event began, up to"
+                f" <t:{int(now.timestamp())}:F>: Discord could not be reached."
             )
             await raise_fault(attempt.guild_id, "missed", says, now=now)
             self._agenda.wake(TELL_OPS_NOTES, now)

@@ -7,17 +7,17 @@ another: the mark is cleared only where nothing changed since it was read.
 
 import asyncio
 import datetime as dt
+from collections.abc import Callable
 from typing import Protocol
 
 import structlog
 
-from bot.clock import Clock
 from bot.leases.failures import ErrorClass, SendError, Verdict
 from bot.leases.keys import MessageKey
 from bot.leases.ports import ChannelTarget
 from bot.leases.send_once import OneWayOut, WithdrawnError
 from bot.message.outgoing import OutgoingMessage
-from bot.ops_notes import post_fault, post_fault_sentence, raise_fault
+from bot.ops_notes import mend_faults, post_fault, post_fault_sentence, raise_fault
 from bot.reminders import content
 from bot.reminders.tasks import announcement_target
 from bot.scheduling.agenda import Agenda
@@ -57,13 +57,13 @@ class PostUpkeep:
         editor: PostEditor,
         out: OneWayOut,
         *,
-        clock: Clock,
+        is_available: Callable[[int], bool],
         agenda: Agenda,
         debounce: dt.timedelta,
     ) -> None:
         self._editor = editor
         self._out = out
-        self._clock = clock
+        self._is_available = is_available
         self._agenda = agenda
         self._debounce = debounce
         self._side_by_side = asyncio.Semaphore(_SIDE_BY_SIDE)
@@ -79,12 +79,18 @@ class PostUpkeep:
     async def _sync_one(self, event: Event, now: dt.datetime) -> None:
         async with self._side_by_side:
             try:
-                if event.announcement_message_id is None or event.announcement_channel_id is None:
+                if not self._is_available(event.guild_id):
+                    await Event.filter(id=event.id).update(post_due_at=now + _RETRY_AFTER)
+                elif event.announcement_message_id is None or event.announcement_channel_id is None:
                     await self._repost(event, now)
                 else:
                     await self._edit(event, event.announcement_channel_id, event.announcement_message_id, now)
             except DATABASE_ERRORS:
                 _log.exception("post_not_synced", guild=event.guild_id, event_id=event.id)
+            except Exception:  # noqa: BLE001 -- logged; the other posts go on
+                # One that cannot be rendered must not stop the rest, nor stand before them at every pass.
+                _log.exception("post_not_synced", guild=event.guild_id, event_id=event.id)
+                await Event.filter(id=event.id).update(post_due_at=now + _RETRY_PERMANENT_AFTER)
 
     async def _edit(self, event: Event, channel_id: int, message_id: int, now: dt.datetime) -> None:
         target = ChannelTarget(event.guild_id, channel_id)
@@ -93,6 +99,7 @@ class PostUpkeep:
         except SendError as error:
             await self._edit_failed(event, error, now)
             return
+        await mend_faults(event.guild_id, post_fault(channel_id), now=now)
         unchanged = await Event.filter(id=event.id, post_version=event.post_version).update(post_due_at=None)
         if not unchanged:
             await Event.filter(id=event.id).update(post_due_at=now + self._debounce)

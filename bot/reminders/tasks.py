@@ -33,7 +33,8 @@ async def send_event_announcement(event_id: int, context: ReminderContext) -> Se
     async def _render() -> OutgoingMessage:
         fresh = await Event.get_or_none(id=event_id)
         now = context.clock.now()
-        if fresh is None or due_at(fresh, ANNOUNCEMENT) is None or fresh.scheduled_at <= now:
+        due = due_at(fresh, ANNOUNCEMENT) if fresh is not None else None
+        if fresh is None or due is None or due > now or fresh.scheduled_at <= now:
             raise WithdrawnError
         return content.announcement(fresh)
 

@@ -10,6 +10,8 @@ import datetime as dt
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+_AGAIN_WITHIN = dt.timedelta(minutes=1)
+
 Step = Callable[[dt.datetime], Awaitable[dt.datetime | None]]
 
 
@@ -54,7 +56,12 @@ class Agenda:
         """
         Run one pass of the body and note its next moment.
 
-        A wake that arrives during the pass is kept. What the body raises comes through; its next moment is then open.
+        A wake that arrives during the pass is kept. What the body raises comes through; it then runs again after its
+        period, after a minute at most.
         """
         self._moments.pop(body.name, None)
-        self.wake(body.name, await body.step(now))
+        try:
+            self.wake(body.name, await body.step(now))
+        except BaseException:
+            self.wake(body.name, now + min(body.period, _AGAIN_WITHIN))
+            raise

@@ -24,10 +24,15 @@ class Schedulable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What the message log says of one reminder: sent, or the earliest moment at which it may be tried again."""
+    """
+    What the message log says of one reminder: sent, failed until ``next_attempt_at``, or given up.
+
+    ``gave_up_at`` stands for every start up to then: an event that is put off past it may be announced after all.
+    """
 
     sent: bool = False
     next_attempt_at: dt.datetime | None = None
+    gave_up_at: dt.datetime | None = None
 
 
 NOT_TRIED = Tried()
@@ -38,14 +43,15 @@ def due_at(event: Schedulable, reminder: ScheduledReminder, tried: Tried = NOT_T
     Return from when on the reminder is to be sent, or None if it is not to be sent as things stand.
 
     It is the latest of: the start less its hours, the moment the event came into its state (for a new event its
-    creation), and the moment a failed attempt may be repeated. None: sent already, switched off, not in this state, or
-    never before the start.
+    creation), and the moment a failed attempt may be repeated. None: sent already, given up, switched off, or not in
+    this state.
     """
     hours: int | None = getattr(event, reminder.hours_field)
     wanted = getattr(event, reminder.enabled_field) and hours is not None and hours > 0
     eligible = event.state in reminder.required_states
     lacks_series = reminder.requires_repeater and event.series_id is None
-    if tried.sent or not wanted or not eligible or lacks_series:
+    given_up = tried.gave_up_at is not None and event.scheduled_at <= tried.gave_up_at
+    if tried.sent or given_up or not wanted or not eligible or lacks_series:
         return None
     moments = [event.scheduled_at - dt.timedelta(hours=hours or 0), event.state_since]
     if tried.next_attempt_at is not None:

@@ -16,6 +16,8 @@ from models.event import Event
 from models.reminder_due import ReminderDue
 
 _CHUNK = 400
+# As bot.leases spells the class; leases stand above scheduling.
+_UNKNOWN_OUTCOME = "unknown_outcome"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +67,14 @@ async def _locked(ids: Sequence[int]) -> list[Event]:
 
 
 async def _tried(ids: Sequence[int], sources: Sequence[str]) -> dict[int, dict[str, Tried]]:
-    rows = await fetch(
-        "SELECT source_id, source, success, next_attempt_at FROM discord_message_log"  # noqa: S608 -- parameters only
+    # In two halves, since the sent and the failed rows of the log have an index each.
+    half = (
+        "SELECT id, source_id, source, success, next_attempt_at, error_class, finished_at"  # noqa: S608 -- parameters only
+        " FROM discord_message_log"
         f" WHERE recipient_id = 0 AND part = 0 AND source IN {in_list(sources, first=1)}"
         f" AND source_id IN {in_list(ids, first=1 + len(sources))}"
-        " AND success IS NOT NULL ORDER BY id",
-        [*sources, *ids],
     )
+    rows = await fetch(f"{half} AND success UNION ALL {half} AND NOT success ORDER BY id", [*sources, *ids])
     tried: dict[int, dict[str, Tried]] = {}
     for row in rows:
         of_event = tried.setdefault(integer(row["source_id"]), {})
@@ -79,13 +82,22 @@ async def _tried(ids: Sequence[int], sources: Sequence[str]) -> dict[int, dict[s
         if row["success"] or of_event.get(source, Tried()).sent:
             of_event[source] = Tried(sent=True)
         else:
-            retry = row["next_attempt_at"]
-            of_event[source] = Tried(next_attempt_at=moment(retry) if retry is not None else _NEVER)
+            of_event[source] = _failed(row)
     return tried
 
 
-# A failure that ends a reminder has no next attempt: its row stays as the reason, and nothing is due any more.
+# A failure that nothing tries again stays in the log as the reason.
 _NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
+# The log's clock may be behind the one by which the event had begun.
+_CLOCKS_APART = dt.timedelta(minutes=1)
+
+
+def _failed(row: dict[str, object]) -> Tried:
+    if row["next_attempt_at"] is not None:
+        return Tried(next_attempt_at=moment(row["next_attempt_at"]))
+    if row["error_class"] == _UNKNOWN_OUTCOME or row["finished_at"] is None:
+        return Tried(gave_up_at=_NEVER)  # it may be there: it is never sent again by itself
+    return Tried(gave_up_at=moment(row["finished_at"]) + _CLOCKS_APART)
 
 
 def _key_of(log_source: str) -> str | None:
@@ -127,29 +139,36 @@ async def missing(*, now: dt.datetime, after: int = 0, limit: int = 500) -> list
     """
     Return events ahead that lack a row they should have: a fault that the hourly pass heals.
 
-    At most ``limit`` for each reminder, those with the smallest ids past ``after``.
+    They come by id, past ``after``, at most ``limit`` for each reminder; an empty list: there are no more.
     """
-    found: set[int] = set()
+    by_entry: list[list[int]] = []
     for entry in sendable():
         states = sorted(state.value for state in entry.required_states)
         series = " AND e.series_id IS NOT NULL" if entry.requires_repeater else ""
         rows = await fetch(
             "SELECT e.id FROM event e WHERE e.scheduled_at > $1 AND e.id > $5"  # noqa: S608 -- names are the registry's
-            f" AND e.state IN {in_list(states, first=6)} AND e.{entry.enabled_field} AND e.{entry.hours_field} > 0{series}"
+            f" AND e.{entry.enabled_field} AND e.{entry.hours_field} > 0{series}"
+            f" AND e.state IN {in_list(states, first=6)}"
             " AND NOT EXISTS (SELECT 1 FROM reminder_due d WHERE d.event_id = e.id AND d.key = $2)"
-            f" AND NOT EXISTS ({_SETTLED}) ORDER BY e.id LIMIT $4",
+            f" AND {_UNSETTLED} ORDER BY e.id LIMIT $4",
             [now, entry.key, entry.log_source, limit, after, *states],
         )
-        found |= {integer(row["id"]) for row in rows}
-    return sorted(found)
+        by_entry.append([integer(row["id"]) for row in rows])
+    # Past the end of a full page an entry may have more, which the next call finds.
+    ends = [ids[-1] for ids in by_entry if len(ids) == limit]
+    return sorted({event_id for ids in by_entry for event_id in ids if event_id <= min(ends, default=event_id)})
 
 
-# Sent or being sent, or its newest failure leaves no attempt before the start. $3 is the source, ``e`` the event.
-_SETTLED = """
-SELECT 1 FROM discord_message_log l WHERE l.source = $3 AND l.source_id = e.id AND l.recipient_id = 0 AND l.part = 0
-AND (l.success IS NULL OR l.success OR ((l.next_attempt_at IS NULL OR l.next_attempt_at >= e.scheduled_at)
-    AND NOT EXISTS (SELECT 1 FROM discord_message_log n WHERE n.source = $3 AND n.source_id = e.id
-        AND n.recipient_id = 0 AND n.part = 0 AND n.id > l.id)))
+# Neither sent nor being sent, and its newest failure, if any, leaves an attempt before the start. $3 is the source,
+# ``e`` the event. In two halves, since the failed rows of the log have an index of their own.
+_UNSETTLED = """
+    NOT EXISTS (SELECT 1 FROM discord_message_log l WHERE l.source = $3 AND l.source_id = e.id
+        AND l.recipient_id = 0 AND l.part = 0 AND (l.success IS NULL OR l.success))
+    AND NOT EXISTS (SELECT 1 FROM discord_message_log l WHERE l.source = $3 AND l.source_id = e.id
+        AND l.recipient_id = 0 AND l.part = 0 AND NOT l.success
+        AND (l.error_class = 'unknown_outcome' OR l.next_attempt_at >= e.scheduled_at)
+        AND NOT EXISTS (SELECT 1 FROM discord_message_log n WHERE n.source = $3 AND n.source_id = e.id
+            AND n.recipient_id = 0 AND n.part = 0 AND NOT n.success AND n.id > l.id))
 """
 
 

@@ -7,7 +7,7 @@ operator; a test holds the two together.
 
 import re
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Strict, ValidationInfo, field_validator
@@ -35,8 +35,10 @@ def _never_falling(waits: tuple[int, ...]) -> tuple[int, ...]:
 def _database_address(url: SecretStr) -> SecretStr:
     address = urlsplit(url.get_secret_value())
     sqlite = address.scheme == "sqlite" and re.fullmatch(r"sqlite://[^?#]+", url.get_secret_value(), re.IGNORECASE)
+    # A socket's folder stands in the query, as the database's own tools write it.
+    place = address.hostname or parse_qs(address.query).get("host")
     # Asking for the port is what finds a wrong one.
-    postgres = address.scheme in {"postgres", "postgresql"} and address.hostname and address.port != 0
+    postgres = address.scheme in {"postgres", "postgresql"} and place and address.port != 0
     if not url.get_secret_value().isprintable() or not (sqlite or (postgres and len(address.path) > 1)):
         raise ValueError(address.scheme)
     return url

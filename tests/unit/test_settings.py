@@ -329,6 +329,7 @@ def test_a_wrong_database_address_is_refused(url: str) -> None:
         "sqlite://:memory:",
         "postgres://db/x",
         f"postgresql://bot:{PASSWORD}@[::1]:5432/x",
+        "postgresql://bot@/x?host=/run/postgresql",
     ],
 )
 def test_a_right_database_address_is_taken(url: str) -> None:

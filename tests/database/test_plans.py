@@ -1,0 +1,277 @@
+"""
+How the databases read what the loops ask for again and again: by an index, however many rows are stored.
+
+Each test lets the code itself run, keeps the statements it sent, and asks the database for their plans. On SQLite both
+with and without statistics, since nobody gathers them there; on PostgreSQL with them, on rows enough that reading a
+table whole would cost more.
+"""
+
+import datetime as dt
+import itertools
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tortoise.backends.asyncpg.client import AsyncpgDBClient
+from tortoise.backends.sqlite.client import SqliteClient
+
+from bot.bootstrap import Services
+from bot.clock import InjectedLeaseClock, ManualClock
+from bot.leases import ledger
+from bot.leases.failures import ErrorClass
+from bot.leases.keys import MessageKey
+from bot.leases.ledger import Claim
+from bot.leases.ports import Delivered
+from bot.reminders.fire import find_due
+from bot.scheduling import due_rows
+from bot.scheduling.bodies import CLEANUP_STALE_EVENTS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
+from bot.scheduling.registry import REMINDERS, ScheduledReminder
+from bot.transactions import Dialect, connection, dialect
+from models.event import Event
+from tests.bench.ticks import NOW, Sizes, analyze, fill
+from tests.builders import FakeDiscord, Process
+
+# The tables that grow, and what statements call them: SQLite's plans name the alias alone.
+ALIASES = {"event": ("e",), "reminder_due": ("d",), "discord_message_log": ("l", "n", "known", "failed", "later")}
+DUE = "idx_reminder_du_key_c2f024"
+SENT_KEY = "uniq_discord_message_log_source_event_when_pending_or_success"
+FAILED_KEY = "ix_discord_message_log_failed_key"
+FAILED_NEXT = "ix_discord_message_log_failed_next"
+HELD = "ix_discord_message_log_held"
+STATE_TIME, STATE_OPENS, POST_DUE = "idx_event_state_4b815b", "idx_event_state_f0d00d", "idx_event_post_du_ca14c5"
+
+HOUR = dt.timedelta(hours=1)
+CLOCK = InjectedLeaseClock(ManualClock(NOW))
+BY_ENTRY = pytest.mark.parametrize("reminder", REMINDERS, ids=lambda entry: entry.key)
+
+Work = Callable[[], Awaitable[object]]
+Plan = Callable[[Work], Awaitable["list[Planned]"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A statement and how the database carries it out, a step a line."""
+
+    query: str
+    steps: tuple[str, ...]
+
+    def by(self, index: str) -> str:
+        """Return the steps that read through an index, with what they look up in it; empty: none does."""
+        lines = list(self.steps)
+        found = []
+        for place, line in enumerate(lines):
+            if re.search(rf"\b{index}\b", line):
+                details = lines[place + 1 : place + 2] if dialect() is Dialect.POSTGRES else []
+                found.append(" ".join([line.strip(), *(one.strip() for one in details)]))
+        return "\n".join(found)
+
+    def read_whole_of(self, *tables: str) -> list[str]:
+        """Return the steps that read one of the tables, or a whole index of it, from one end to the other."""
+        names = "|".join(name for table in tables for name in (table, *ALIASES[table]))
+        return [line for line in self.steps if re.search(rf"(Seq Scan on|^SCAN) ({names})\b", line)]
+
+
+@pytest.fixture
+async def plans(database: str, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """Fill the database; return what runs a piece of code and gives the plans of its reads and writes."""
+    await fill(Sizes(stored=4_000, horizon=400, due=5))
+    await _failures()
+    sent: list[tuple[str, list[Any]]] = []
+    for client in (SqliteClient, AsyncpgDBClient):
+        for name in ("execute_query", "execute_query_dict"):
+            monkeypatch.setattr(client, name, _keeping(getattr(client, name), sent))
+
+    async def _plans(work: Work) -> list[Planned]:
+        sent.clear()
+        await work()
+        statements = [(query, values) for query, values in sent if re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)", query)]
+        assert statements
+        without = [await _planned(*one) for one in statements] if dialect() is Dialect.SQLITE else []
+        await analyze()
+        return [*without, *[await _planned(*one) for one in statements]]
+
+    return _plans
+
+
+def _keeping(method: Callable[..., Awaitable[object]], sent: list[tuple[str, list[Any]]]) -> object:
+    async def _kept(self: object, query: str, values: list[Any] | None = None) -> object:
+        sent.append((query, values or []))
+        return await method(self, query, values)
+
+    return _kept
+
+
+async def _planned(query: str, values: list[Any]) -> Planned:
+    explain = "EXPLAIN QUERY PLAN" if dialect() is Dialect.SQLITE else "EXPLAIN"
+    rows = await connection().execute_query_dict(f"{explain} {query}", values)
+    return Planned(query, tuple(str(row.get("detail", row.get("QUERY PLAN"))) for row in rows))
+
+
+async def _failures() -> None:
+    """Store failures that wait for their next attempt, and more that are kept as reasons."""
+    await connection().execute_script(
+        "INSERT INTO discord_message_log (source, source_id, recipient_id, part, success, claimed_at, history_after,"
+        " attempts, next_attempt_at, created_at) SELECT 'signup_reminder', id, 0, 0, FALSE, created_at, 0, 1,"
+        " CASE WHEN id % 20 = 0 THEN created_at END, created_at FROM event WHERE id % 3 = 0"
+    )
+
+
+async def _claimed(source_id: int = 1) -> ledger.Lease:
+    claim = Claim(MessageKey("announcement", source_id), 1, 2, {"marker": "m", "version": 1}, 1)
+    lease = await ledger.claim_lease(claim, instance="i", lease_clock=CLOCK)
+    assert lease is not None
+    return lease
+
+
+def _none_read_whole(planned: Iterable[Planned]) -> None:
+    assert {one.query: whole for one in planned if (whole := one.read_whole_of(*ALIASES))} == {}
+
+
+@BY_ENTRY
+async def test_due_reminders_are_read_as_one_short_range(plans: Plan, reminder: ScheduledReminder) -> None:
+    async def _work() -> None:
+        assert len([due async for due in find_due(reminder, now=NOW)]) == 5
+
+    found = await plans(_work)
+
+    _none_read_whole(found)
+    for one in found:
+        assert re.search(r"key\b.*due_at\b", one.by(DUE)), one.steps
+        assert re.search(r"source\b.*source_id\b.*recipient_id\b.*part\b", one.by(SENT_KEY)), one.steps
+
+
+async def test_next_due_moment_is_one_step_into_the_index(plans: Plan) -> None:
+    found = await plans(lambda: due_rows.next_due(after=NOW))
+
+    _none_read_whole(found)
+    assert all(re.search(r"key\b.*due_at\b", one.by(DUE)) for one in found)
+
+
+async def test_claim_probes_the_failed_attempts_of_its_key_alone(plans: Plan) -> None:
+    found = await plans(_claimed)
+
+    _none_read_whole(found)
+    for one in found:
+        assert re.search(r"source\b.*source_id\b.*recipient_id\b.*part\b", one.by(FAILED_KEY)), one.steps
+
+
+async def test_lease_is_finalized_by_its_id(plans: Plan) -> None:
+    lease = await _claimed()
+
+    found = await plans(lambda: ledger.finalize_sent(lease, Delivered(3, 2), lease_clock=CLOCK))
+
+    _none_read_whole(found)
+    for one in found:
+        # PostgreSQL takes the smaller of the two indexes on the id, that of the open rows.
+        steps = "\n".join(one.steps)
+        assert re.search(r"INTEGER PRIMARY KEY \(rowid=\?\)|Index Cond: \(id = ", steps), steps
+
+
+async def test_open_rows_are_read_from_their_own_index(plans: Plan) -> None:
+    await _claimed()
+
+    found = await plans(ledger.held_rows)
+
+    assert all(one.by(HELD) for one in found), found
+
+
+async def test_open_row_of_a_key_is_looked_up(plans: Plan) -> None:
+    await _claimed()
+
+    found = await plans(lambda: ledger.held_rows(MessageKey("announcement", 1)))
+
+    _none_read_whole(found)
+    # PostgreSQL may run through the few open rows instead.
+    assert all(one.by(SENT_KEY) or one.by(HELD) for one in found), found
+
+
+async def test_failures_that_wait_are_read_from_their_own_index(plans: Plan) -> None:
+    found = await plans(lambda: ledger.next_failure_expiry(retention=HOUR))
+
+    _none_read_whole(found)
+    assert all(one.by(FAILED_NEXT) for one in found), found
+
+
+async def test_reason_why_nothing_was_sent_is_recorded_by_two_probes(plans: Plan) -> None:
+    async def _work() -> None:
+        await ledger.record_unsent(
+            MessageKey("announcement", 1), guild_id=1, error_class=ErrorClass.EVENT_STARTED, text="x", lease_clock=CLOCK
+        )
+
+    found = await plans(_work)
+
+    _none_read_whole(found)
+    assert all(one.by(SENT_KEY) and one.by(FAILED_KEY) for one in found), found
+
+
+async def test_due_rows_are_derived_without_reading_the_whole_log(plans: Plan) -> None:
+    ids = [event.id for event in await Event.filter(scheduled_at__gt=NOW).order_by("id").limit(20)]
+
+    found = await plans(lambda: due_rows.refresh(ids))
+
+    _none_read_whole(found)
+    of_log = [one for one in found if "UNION ALL" in one.query]
+    assert of_log
+    assert all(one.by(SENT_KEY) and one.by(FAILED_KEY) for one in of_log), of_log
+
+
+async def test_missing_due_rows_are_found_without_reading_the_log_for_each_event(plans: Plan) -> None:
+    found = await plans(lambda: due_rows.missing(now=NOW))
+
+    # For each row again: every loop of SQLite, and what PostgreSQL could not make a join of.
+    again = [
+        step
+        for one in found
+        for before, step in itertools.pairwise(one.steps)
+        if step in one.read_whole_of("discord_message_log")
+        and (dialect() is Dialect.SQLITE or before.strip().startswith("SubPlan"))
+    ]
+    assert again == [], "\n".join(found[0].steps)
+
+
+async def test_state_moves_are_read_by_state_and_time(plans: Plan) -> None:
+    services = _services()
+
+    async def _work() -> None:
+        await services.body(OPEN_SCHEDULED_SIGNUPS).step(NOW)
+        await services.body(CLEANUP_STALE_EVENTS).step(NOW)
+
+    found = await plans(_work)
+
+    _none_read_whole(found)
+    assert all(one.by(STATE_TIME) or one.by(STATE_OPENS) for one in found), found
+
+
+async def test_events_to_open_are_read_by_when_they_open(plans: Plan, request: pytest.FixtureRequest) -> None:
+    _fails_on_sqlite(request, "ordered by scheduled_at, SQLite walks through every event that is still ahead")
+
+    found = await plans(lambda: _services().body(OPEN_SCHEDULED_SIGNUPS).step(NOW))
+
+    assert found[0].by(STATE_OPENS), found[0]
+
+
+async def test_posts_that_lag_behind_are_read_by_their_moment(plans: Plan) -> None:
+    found = await plans(lambda: _services().body(SYNC_DISCORD_EVENTS).step(NOW))
+
+    assert all(one.by(POST_DUE) for one in found), found
+    _none_read_whole(one for one in found if "IS NULL" not in one.query)
+
+
+async def test_next_post_is_one_step_into_the_index(plans: Plan, request: pytest.FixtureRequest) -> None:
+    _fails_on_sqlite(request, "asked for what is not null, SQLite walks through every event without a moment first")
+
+    found = await plans(lambda: _services().body(SYNC_DISCORD_EVENTS).step(NOW))
+
+    _none_read_whole(found)
+
+
+def _fails_on_sqlite(request: pytest.FixtureRequest, reason: str) -> None:
+    if dialect() is Dialect.SQLITE:
+        request.applymarker(pytest.mark.xfail(reason=reason))
+
+
+def _services() -> Services:
+    clock = ManualClock(NOW)
+    return Process(FakeDiscord(clock), clock).services

@@ -1,0 +1,206 @@
+"""
+A very small Discord on loopback: just enough gateway and REST for ``tocsin run`` to be a process of its own.
+
+It keeps what was delivered across the bot's deaths. It knows one guild, two channels and one bot. An unknown route is
+404 and noted in ``unknown``.
+"""
+
+import asyncio
+import contextlib
+import datetime as dt
+import itertools
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+GUILD, CHANNEL, OPS, BOT = 9001, 9002, 9003, 9004
+_EPOCH = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
+_ALL_PERMISSIONS = str((1 << 50) - 1)
+
+
+def snowflake(sequence: int) -> int:
+    elapsed = dt.datetime.now(dt.UTC) - _EPOCH  # noqa: TID251 -- the stub is Discord: its ids are of the real time
+    return (int(elapsed.total_seconds() * 1000) << 22) | (sequence & 0xFFF)
+
+
+@dataclass
+class DiscordStub:
+    """One bot's Discord; ``messages`` by channel, oldest first; ``hold_answers`` keeps a message's answer back."""
+
+    base: str = ""
+    messages: dict[int, list[dict[str, Any]]] = field(default_factory=lambda: {CHANNEL: [], OPS: []})
+    nonces: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    identified: int = 0
+    refuse_token: bool = False
+    accepted: asyncio.Event = field(default_factory=asyncio.Event)
+    answer: asyncio.Event = field(default_factory=asyncio.Event)
+    _ids: Any = field(default_factory=lambda: itertools.count(1))
+
+    @property
+    def visible(self) -> list[str]:
+        """Footers of what stands in the announcement channel."""
+        return [message["embeds"][0]["footer"]["text"] for message in self.messages[CHANNEL]]
+
+    def user(self) -> dict[str, Any]:
+        return {"id": str(BOT), "username": "Tocsin", "discriminator": "0", "avatar": None, "bot": True}
+
+    def guild(self) -> dict[str, Any]:
+        role = {"id": str(GUILD), "name": "@everyone", "permissions": _ALL_PERMISSIONS, "position": 0, "color": 0}
+        role |= {"hoist": False, "managed": False, "mentionable": False, "colors": {"primary_color": 0}}
+        member = {
+            "user": self.user(),
+            "roles": [],
+            "joined_at": "2026-01-01T00:00:00+00:00",
+            "deaf": False,
+            "flags": 0,
+            "mute": False,
+        }
+        return {
+            "id": str(GUILD),
+            "name": "Wire",
+            "owner_id": "1",
+            "roles": [role],
+            "emojis": [],
+            "features": [],
+            "channels": [self.channel(CHANNEL), self.channel(OPS)],
+            "members": [member],
+            "member_count": 1,
+            "threads": [],
+            "stage_instances": [],
+            "guild_scheduled_events": [],
+            "voice_states": [],
+            "presences": [],
+        }
+
+    def channel(self, channel_id: int) -> dict[str, Any]:
+        name = {CHANNEL: "announcements", OPS: "bot-ops"}[channel_id]
+        return {"id": str(channel_id), "type": 0, "guild_id": str(GUILD), "name": name, "position": 0} | {
+            "permission_overwrites": []
+        }
+
+    async def post(self, request: web.Request) -> web.Response:
+        channel_id = int(request.match_info["channel"])
+        body = await request.json()
+        known = self.nonces.get((channel_id, body["nonce"])) if body.get("enforce_nonce") else None
+        message = known or self._store(channel_id, body)
+        self.accepted.set()
+        await self.answer.wait()
+        return answered(message)
+
+    def _store(self, channel_id: int, body: dict[str, Any]) -> dict[str, Any]:
+        message = {
+            "id": str(snowflake(next(self._ids))),
+            "channel_id": str(channel_id),
+            "author": self.user(),
+            "content": body.get("content") or "",
+            "embeds": [{"type": "rich", **embed} for embed in body.get("embeds") or []],
+            "timestamp": dt.datetime.now(dt.UTC).isoformat(),  # noqa: TID251 -- as above
+            "edited_timestamp": None,
+            "tts": False,
+            "mention_everyone": False,
+            "mentions": [],
+            "mention_roles": [],
+            "attachments": [],
+            "pinned": False,
+            "type": 0,
+        }
+        self.messages[channel_id].append(message)
+        self.nonces[channel_id, body["nonce"]] = message
+        return message
+
+    async def history(self, request: web.Request) -> web.Response:
+        before = int(request.query.get("before", 1 << 63))
+        rows = [row for row in self.messages[int(request.match_info["channel"])] if int(row["id"]) < before]
+        return answered(rows[::-1][: int(request.query.get("limit", 50))])
+
+    async def edit(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        for row in self.messages[int(request.match_info["channel"])]:
+            if row["id"] == request.match_info["message"]:
+                row["embeds"] = [{"type": "rich", **embed} for embed in body.get("embeds") or []]
+                return answered(row)
+        return answered({"code": 10008, "message": "Unknown Message"}, status=404)
+
+    async def me(self, _request: web.Request) -> web.Response:
+        if self.refuse_token:
+            return answered({"code": 0, "message": "401: Unauthorized"}, status=401)
+        return answered(self.user())
+
+    async def application(self, _request: web.Request) -> web.Response:
+        application: dict[str, Any] = {"id": str(BOT), "name": "Tocsin", "description": "", "icon": None, "flags": 0}
+        application |= {"bot_public": True, "bot_require_code_grant": False, "verify_key": "", "team": None}
+        application["owner"] = {**self.user(), "id": "1", "username": "owner", "bot": False}
+        return answered(application)
+
+    async def not_here(self, request: web.Request) -> web.Response:
+        self.unknown.append(f"{request.method} {request.path}")
+        return answered({"code": 0, "message": "404: Not Found"}, status=404)
+
+    async def gateway(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        sequence = itertools.count(1)
+
+        async def _dispatch(name: str, data: object) -> None:
+            await socket.send_json({"op": 0, "t": name, "s": next(sequence), "d": data})
+
+        await socket.send_json({"op": 10, "d": {"heartbeat_interval": 41_250}})
+        async for frame in socket:
+            if frame.type is not WSMsgType.TEXT:
+                break
+            operation = json.loads(frame.data)["op"]
+            if operation == 1:
+                await socket.send_json({"op": 11})
+            elif operation == 2:
+                self.identified += 1
+                await _dispatch("READY", self.ready())
+                await _dispatch("GUILD_CREATE", self.guild())
+        return socket
+
+    def ready(self) -> dict[str, Any]:
+        gateway = self.base.replace("http", "ws") + "/gw/"
+        guilds = [{"id": str(GUILD), "unavailable": True}]
+        return {"v": 10, "user": self.user(), "guilds": guilds, "session_id": "s", "resume_gateway_url": gateway} | {
+            "application": {"id": str(BOT), "flags": 0}
+        }
+
+    def routes(self) -> list[web.RouteDef]:
+        api = "/api/v10"
+        return [
+            web.get(f"{api}/users/@me", self.me),
+            web.get(f"{api}/oauth2/applications/@me", self.application),
+            web.post(api + "/channels/{channel}/messages", self.post),
+            web.get(api + "/channels/{channel}/messages", self.history),
+            web.patch(api + "/channels/{channel}/messages/{message}", self.edit),
+            web.get("/gw/", self.gateway),
+            web.route("*", "/{rest:.*}", self.not_here),
+        ]
+
+
+def answered(data: object, *, status: int = 200) -> web.Response:
+    # discord.py takes an answer for JSON only under exactly this type.
+    return web.Response(body=json.dumps(data).encode(), status=status, headers={"Content-Type": "application/json"})
+
+
+@contextlib.asynccontextmanager
+async def running_stub() -> AsyncIterator[DiscordStub]:
+    """Serve a stub on loopback for the length of the context; messages are answered at once unless told otherwise."""
+    stub = DiscordStub()
+    stub.answer.set()
+    application = web.Application()
+    application.add_routes(stub.routes())
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    address = runner.addresses[0]
+    stub.base = f"http://{address[0]}:{address[1]}"
+    try:
+        yield stub
+    finally:
+        stub.answer.set()
+        await runner.cleanup()
