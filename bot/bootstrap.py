@@ -98,7 +98,7 @@ class Services:
     async def leave(self) -> None:
         """Cancel what is still under way, record what is known, and give the instance up."""
         await self.dispatcher.stop()
-        await self.out.settle()
+        await self.out.recorder.settle()
         await self.register.leave()
 
 

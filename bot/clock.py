@@ -50,6 +50,13 @@ class SystemClock:
         await asyncio.sleep(max(0.0, seconds))
 
 
+def _aware(moment: dt.datetime) -> dt.datetime:
+    if moment.tzinfo is None:
+        message = "a clock needs an aware moment"
+        raise ValueError(message)
+    return moment.astimezone(dt.UTC)
+
+
 class ManualClock:
     """
     A clock that moves only when told to: for tests and the simulation.
@@ -58,18 +65,20 @@ class ManualClock:
     """
 
     def __init__(self, now: dt.datetime) -> None:
-        if now.tzinfo is None:
-            msg = "a clock needs an aware moment"
-            raise ValueError(msg)
-        self._now = now.astimezone(dt.UTC)
+        self._now = _aware(now)
 
     def now(self) -> dt.datetime:
         """Return the moment it was last set to."""
         return self._now
 
     def set(self, moment: dt.datetime) -> None:
-        """Set the clock, forwards or backwards."""
-        self._now = moment.astimezone(dt.UTC)
+        """
+        Set the clock, forwards or backwards.
+
+        Raises:
+            ValueError: the moment has no zone.
+        """
+        self._now = _aware(moment)
 
     def advance(self, by: dt.timedelta) -> None:
         """Move the clock by a span, which may be negative."""

@@ -49,7 +49,7 @@ def post_fault(channel_id: int | None) -> str:
     return f"post:{channel_id or 'none'}"
 
 
-def post_fault_sentence(channel_id: int | None, error: SendError) -> str | None:
+def post_fault_sentence(channel_id: int | None, error: SendError) -> str | None:  # noqa: PLR0911 -- one per class
     """Return what admins are told of a failed post, None where they can do nothing about it."""
     where = f"<#{channel_id}>"
     match error.error_class:
@@ -65,6 +65,11 @@ def post_fault_sentence(channel_id: int | None, error: SendError) -> str | None:
             return f"The channel {channel_id} that I should post in no longer exists. Set another; I try every hour."
         case ErrorClass.INVALID:
             return f"A post for {where} was refused as invalid. This is a fault of mine; it is in the log."
+        case ErrorClass.CDN_BLOCK:
+            return (
+                "Discord's front door answered me with a web page instead of an answer, as it does to an address that"
+                " asks too much. I pause everything for ten minutes, then go on by myself."
+            )
         case _:
             return None
 

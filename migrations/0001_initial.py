@@ -345,8 +345,7 @@ class Migration(migrations.Migration):
             "DROP INDEX IF EXISTS uniq_discord_message_log_source_event_when_pending_or_success",
         ),
         ops.RunSQL(
-            "CREATE INDEX IF NOT EXISTS ix_discord_message_log_held "
-            "ON discord_message_log (id) WHERE success IS NULL",
+            "CREATE INDEX IF NOT EXISTS ix_discord_message_log_held ON discord_message_log (id) WHERE success IS NULL",
             "DROP INDEX IF EXISTS ix_discord_message_log_held",
         ),
         ops.RunSQL(

@@ -85,9 +85,10 @@ class Lifecycle:
     async def open_scheduled_signups(self, now: dt.datetime) -> dt.datetime | None:
         """Open, start and complete what is to be; return the next moment at which time moves an event."""
         opening = Event.filter(state=EventState.UPCOMING, signups_open_at__lte=now, scheduled_at__gt=now)
-        await self._move_all(opening, EventState.SIGNUPS_OPEN, now)
+        # In the order of the index that finds them; by any other SQLite walks through every event still ahead.
+        await self._move_all(opening.order_by("signups_open_at", "id"), EventState.SIGNUPS_OPEN, now)
         starting = Event.filter(state__in=OPEN_FOR_PEOPLE, scheduled_at__lte=now)
-        await self._move_all(starting, EventState.IN_PROGRESS, now)
+        await self._move_all(starting.order_by("scheduled_at", "id"), EventState.IN_PROGRESS, now)
         running = [event for event in await Event.filter(state=EventState.IN_PROGRESS) if ends_at(event) <= now]
         for event in running:
             await self._move_one(event, EventState.COMPLETED, now)
@@ -97,13 +98,14 @@ class Lifecycle:
         """End what stayed behind a day past its time: completed where people could sign up, else cancelled."""
         stale = now - _STALE_AFTER
         behind = (*OPEN_FOR_PEOPLE, EventState.IN_PROGRESS)
-        await self._move_all(Event.filter(state__in=behind, scheduled_at__lte=stale), EventState.COMPLETED, now)
+        overdue = Event.filter(state__in=behind, scheduled_at__lte=stale)
+        await self._move_all(overdue.order_by("scheduled_at", "id"), EventState.COMPLETED, now)
         never_open = Event.filter(state=EventState.UPCOMING, scheduled_at__lte=stale)
-        await self._move_all(never_open, EventState.CANCELLED, now)
+        await self._move_all(never_open.order_by("scheduled_at", "id"), EventState.CANCELLED, now)
         return now + self._cleanup_every
 
     async def _move_all(self, candidates: QuerySet[Event], to: EventState, now: dt.datetime) -> None:
-        for event in await candidates.order_by("scheduled_at", "id").limit(_AT_ONCE):
+        for event in await candidates.limit(_AT_ONCE):
             if to is EventState.COMPLETED and ends_at(event) > now - _STALE_AFTER:
                 continue
             await self._move_one(event, to, now)

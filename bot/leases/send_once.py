@@ -31,10 +31,11 @@ from bot.leases.ports import (
     MessagePort,
     OutcomeObserver,
 )
+from bot.leases.recorder import Outcome, OutcomeRecorder
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import SWEEP_STALE_DISCORD_LEASES
-from bot.transactions import DATABASE_ERRORS, atomic
+from bot.transactions import DATABASE_ERRORS
 
 _log = structlog.get_logger(__name__)
 
@@ -72,16 +73,6 @@ class SendOptions:
     cdn_block_pause: dt.timedelta = dt.timedelta(minutes=10)
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What an attempt ended in, kept until the database took it."""
-
-    attempt: Attempt
-    lease: Lease
-    result: Delivered | SendError
-    next_attempt_at: dt.datetime | None = None
-
-
 def snowflake_at(moment: dt.datetime) -> int:
     """Return the smallest Discord id of that moment."""
     return max(0, int((moment - _DISCORD_EPOCH).total_seconds() * 1000)) << 22
@@ -109,7 +100,6 @@ class OneWayOut:
         self._clock = clock
         self._discord_time = discord_time
         self._agenda = agenda
-        self._observers = observers
         self._stop = stop
         self._options = options or SendOptions()
         self._slots = asyncio.Semaphore(self._options.concurrent_sends)
@@ -119,8 +109,14 @@ class OneWayOut:
         # Rows whose request may have left, here or, where they were taken over, elsewhere: never to be sent blindly.
         self._asked: set[int] = set()
         self._abandoned: set[MessageKey] = set()
-        self._unrecorded: list[_Outcome] = []
         self._paused_until: dt.datetime | None = None
+        self.recorder = OutcomeRecorder(
+            clock=clock,
+            lease_clock=lease_clock,
+            observers=observers,
+            on_kept=self._look_later,
+            on_closed=self._asked.discard,
+        )
 
     async def send_once(
         self,
@@ -211,7 +207,7 @@ class OneWayOut:
         for row in await ledger.held_rows(claim.key):
             handed_back = row.lease.token == ""
             mine = row.instance == self.instance
-            unseen = mine and not self._awaits_record(row.lease) and not self.may_have_left(row.lease)
+            unseen = mine and not self.recorder.awaits_record(row.lease) and not self.may_have_left(row.lease)
             if handed_back or unseen:
                 return await ledger.take_over(
                     row.lease,
@@ -246,7 +242,7 @@ class OneWayOut:
             return SendResult.ALREADY_CLAIMED
         except SendError as error:
             return await self._failed(attempt, lease, error)
-        await self._record(_Outcome(attempt, lease, delivered))
+        await self.recorder.record(Outcome(attempt, lease, delivered))
         _log.info("message_sent", key=str(attempt.key), guild=attempt.guild_id, message=delivered.message_id)
         return SendResult.SENT
 
@@ -288,7 +284,7 @@ class OneWayOut:
         if error.error_class is not ErrorClass.EVENT_STARTED:
             wait = self._options.backoff.wait(verdict, attempts=lease.attempts, told=error.retry_after)
             next_attempt_at = await self._lease_now() + wait
-        await self._record(_Outcome(attempt, lease, error, next_attempt_at))
+        await self.recorder.record(Outcome(attempt, lease, error, next_attempt_at))
         return SendResult.FAILED_PERMANENT if verdict is Verdict.PERMANENT else SendResult.FAILED_TRANSIENT
 
     async def _note_unknown(self, attempt: Attempt, lease: Lease, error: SendError) -> None:
@@ -311,69 +307,9 @@ class OneWayOut:
         if error.error_class is ErrorClass.UNAUTHORIZED:
             self._stop("Discord refuses the bot's token: set DISCORD_TOKEN to the current one and start again.")
 
-    async def _record(self, outcome: _Outcome) -> bool:
-        """Finalize; where the database does not take it, keep it for :meth:`settle`."""
-        try:
-            recorded = await self.finalize(outcome.attempt, outcome.lease, outcome.result, outcome.next_attempt_at)
-        except DATABASE_ERRORS:
-            _log.exception("outcome_not_recorded", key=str(outcome.attempt.key), guild=outcome.attempt.guild_id)
-            if outcome not in self._unrecorded:
-                self._unrecorded.append(outcome)
-            self._look_later()
-            return False
-        if not recorded:
-            _log.warning("lease_lost_before_record", key=str(outcome.attempt.key), guild=outcome.attempt.guild_id)
-        if outcome in self._unrecorded:
-            self._unrecorded.remove(outcome)
-        return recorded
-
-    async def finalize(
-        self, attempt: Attempt, lease: Lease, result: Delivered | SendError, next_attempt_at: dt.datetime | None = None
-    ) -> bool:
-        """Record an outcome and tell its observers in one transaction; False: the lease was taken away."""
-        observers = self._observers.get(attempt.key.source, ())
-
-        async def _unit() -> bool:
-            if isinstance(result, Delivered):
-                done = await ledger.finalize_sent(lease, result, lease_clock=self.lease_clock)
-            else:
-                done = await ledger.finalize_failed(
-                    lease, result, next_attempt_at=next_attempt_at, lease_clock=self.lease_clock
-                )
-            for observer in observers if done else ():
-                await _tell(observer, attempt, result, next_attempt_at, self._clock.now())
-            return done
-
-        done = await (atomic(_unit) if observers else _unit())
-        if done:
-            self._asked.discard(lease.id)
-        return done
-
-    async def release(self, attempt: Attempt, lease: Lease, *, delete: bool) -> bool:
-        """Give up an open row of which nothing arrived: removed, or handed back to its sender. False: it was lost."""
-
-        async def _unit() -> bool:
-            done = await (ledger.delete_held(lease) if delete else ledger.hand_back(lease))
-            for observer in self._observers.get(attempt.key.source, ()) if done else ():
-                await observer.on_released(attempt, now=self._clock.now())
-            return done
-
-        released = await atomic(_unit)
-        self._asked.discard(lease.id)
-        return released
-
-    async def settle(self) -> None:
-        """Try again to record what the database did not take; called by every pass that reads the log."""
-        # Each stays in the list until it is recorded: a pass that is cancelled forgets none.
-        for outcome in list(self._unrecorded):
-            await self._record(outcome)
-
     def is_under_way(self, lease: Lease) -> bool:
         """Return whether a running task of this process holds the lease, or its outcome waits to be recorded."""
-        return lease.key in self._running or self._awaits_record(lease)
-
-    def _awaits_record(self, lease: Lease) -> bool:
-        return any(outcome.lease.id == lease.id for outcome in self._unrecorded)
+        return lease.key in self._running or self.recorder.awaits_record(lease)
 
     def may_have_left(self, lease: Lease) -> bool:
         """Return whether a request for the row may have been written, as far as this process knows."""
@@ -406,16 +342,3 @@ class OneWayOut:
             HistoryUnreadableError: the channel could not be read to that point.
         """
         return await self._port.find(target, marker=marker, after=after)
-
-
-async def _tell(
-    observer: OutcomeObserver,
-    attempt: Attempt,
-    result: Delivered | SendError,
-    next_attempt_at: dt.datetime | None,
-    now: dt.datetime,
-) -> None:
-    if isinstance(result, Delivered):
-        await observer.on_sent(attempt, result, now=now)
-    else:
-        await observer.on_failed(attempt, result, next_attempt_at=next_attempt_at, now=now)

@@ -16,6 +16,7 @@ from bot.leases import ledger
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.ledger import HeldRow, Lease
 from bot.leases.ports import Attempt, ChannelTarget, Delivered, HistoryUnreadableError
+from bot.leases.recorder import Outcome
 from bot.leases.send_once import OneWayOut
 from bot.leases.staleness import Holder, SweepOptions, reconcilable_at
 from bot.scheduling import due_rows
@@ -78,7 +79,7 @@ class Sweeper:
 
     async def sweep_stale_discord_leases(self, now: dt.datetime) -> dt.datetime | None:
         """Reconcile what may be reconciled, age failures out, and return the next moment at which there is more."""
-        await self._out.settle()
+        await self._out.recorder.settle()
         clock = await self._out.lease_clock.now()
         upcoming = [await self._reconcile_all(clock, now), await self._age_failures_out(clock, now)]
         waits = [at - clock for at in upcoming if at is not None]
@@ -129,12 +130,12 @@ class Sweeper:
                 return _Visit(again=None if settled else clock + _AGAIN, told=True)
             found = None  # claimed by this process, which wrote no request: no history is needed to tell
         if found is not None:
-            await self._out.finalize(attempt, lease, found)
+            await self._out.recorder.finalize(Outcome(attempt, lease, found))
             self.counts.found += 1
             _log.info("lease_found_sent", key=str(lease.key), guild=row.guild_id, message=found.message_id)
             return _Visit()
         is_reminder = lease.key.source in _REMINDER_SOURCES
-        await self._out.release(attempt, lease, delete=is_reminder)
+        await self._out.recorder.release(attempt, lease, delete=is_reminder)
         self.counts.released += 1
         _log.warning("lease_released", key=str(lease.key), guild=row.guild_id)
         ends = None if is_reminder else max(clock, await self._gives_up_at(row))
@@ -160,7 +161,7 @@ class Sweeper:
         if clock < await self._gives_up_at(row):
             return False
         error = SendError(ErrorClass.UNKNOWN_OUTCOME, f"nobody could tell whether it arrived: {reason}")
-        await self._out.finalize(_attempt(row), lease, error)
+        await self._out.recorder.finalize(Outcome(_attempt(row), lease, error))
         self.counts.given_up += 1
         return True
 
@@ -179,7 +180,7 @@ class Sweeper:
         lease = await ledger.take_over(row.lease, instance=self._out.instance, lease_clock=self._out.lease_clock)
         if lease is not None:
             error = SendError(ErrorClass.EVENT_STARTED, "its time had passed before it could be sent again")
-            await self._out.finalize(_attempt(row), lease, error)
+            await self._out.recorder.finalize(Outcome(_attempt(row), lease, error))
         return _Visit()
 
     async def _age_failures_out(self, clock: dt.datetime, now: dt.datetime) -> dt.datetime | None:

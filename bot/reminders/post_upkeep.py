@@ -31,6 +31,7 @@ _log = structlog.get_logger(__name__)
 REPOST = "event_repost"
 _AHEAD = (EventState.UPCOMING, EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
 _AT_ONCE = 100
+_EVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SIDE_BY_SIDE = 10
 _RETRY_AFTER = dt.timedelta(seconds=30)
 _RETRY_PERMANENT_AFTER = dt.timedelta(hours=1)
@@ -72,7 +73,8 @@ class PostUpkeep:
         """Edit the posts that lag behind; return the next moment at which one does."""
         behind = await Event.filter(post_due_at__lte=now).order_by("post_due_at", "id").limit(_AT_ONCE)
         await asyncio.gather(*(self._sync_one(event, now) for event in behind))
-        ahead = await Event.filter(post_due_at__not_isnull=True).order_by("post_due_at").limit(1)
+        # Asked for what is not null, SQLite would walk through every event that has no such moment first.
+        ahead = await Event.filter(post_due_at__gt=_EVER).order_by("post_due_at").limit(1)
         upcoming = ahead[0].post_due_at if ahead else None
         return max(upcoming, now + dt.timedelta(seconds=1)) if upcoming is not None else None
 

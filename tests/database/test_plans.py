@@ -244,9 +244,7 @@ async def test_state_moves_are_read_by_state_and_time(plans: Plan) -> None:
     assert all(one.by(STATE_TIME) or one.by(STATE_OPENS) for one in found), found
 
 
-async def test_events_to_open_are_read_by_when_they_open(plans: Plan, request: pytest.FixtureRequest) -> None:
-    _fails_on_sqlite(request, "ordered by scheduled_at, SQLite walks through every event that is still ahead")
-
+async def test_events_to_open_are_read_by_when_they_open(plans: Plan) -> None:
     found = await plans(lambda: _services().body(OPEN_SCHEDULED_SIGNUPS).step(NOW))
 
     assert found[0].by(STATE_OPENS), found[0]
@@ -259,17 +257,10 @@ async def test_posts_that_lag_behind_are_read_by_their_moment(plans: Plan) -> No
     _none_read_whole(one for one in found if "IS NULL" not in one.query)
 
 
-async def test_next_post_is_one_step_into_the_index(plans: Plan, request: pytest.FixtureRequest) -> None:
-    _fails_on_sqlite(request, "asked for what is not null, SQLite walks through every event without a moment first")
-
+async def test_next_post_is_one_step_into_the_index(plans: Plan) -> None:
     found = await plans(lambda: _services().body(SYNC_DISCORD_EVENTS).step(NOW))
 
     _none_read_whole(found)
-
-
-def _fails_on_sqlite(request: pytest.FixtureRequest, reason: str) -> None:
-    if dialect() is Dialect.SQLITE:
-        request.applymarker(pytest.mark.xfail(reason=reason))
 
 
 def _services() -> Services:

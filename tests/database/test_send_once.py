@@ -618,7 +618,7 @@ async def test_an_outcome_that_the_database_refuses_is_kept_and_settled_later(
 
     result = await send(out)
     between = (await outcomes(), await send(out))
-    await out.settle()
+    await out.recorder.settle()
 
     assert result is SendResult.SENT
     assert between == ([None], SendResult.ALREADY_CLAIMED)
@@ -638,7 +638,7 @@ async def test_a_failure_that_the_database_refuses_is_kept_with_its_next_attempt
     result = await send(out)
     clock.advance(MINUTE)
     between = await send(out)
-    await out.settle()
+    await out.recorder.settle()
 
     row = await only_row()
     assert (result, between) == (SendResult.FAILED_PERMANENT, SendResult.ALREADY_CLAIMED)
@@ -661,8 +661,8 @@ async def test_a_settling_that_fails_or_is_cancelled_forgets_nothing(
         for key in keys:
             await send(out, key)
         monkeypatch.setattr(ledger, "finalize_sent", refusing)
-        await asyncio.gather(asyncio.create_task(out.settle()), return_exceptions=True)
-        await out.settle()
+        await asyncio.gather(asyncio.create_task(out.recorder.settle()), return_exceptions=True)
+        await out.recorder.settle()
 
     assert await outcomes() == [True] * 4
 

@@ -15,6 +15,9 @@ def test_a_clock_refuses_a_naive_moment() -> None:
     with pytest.raises(ValueError, match="aware"):
         ManualClock(dt.datetime(2026, 3, 1, 12, 0))  # noqa: DTZ001 -- what is refused
 
+    with pytest.raises(ValueError, match="aware"):
+        ManualClock(NOON).set(dt.datetime(2026, 3, 1, 12, 0))  # noqa: DTZ001 -- what is refused
+
 
 def test_a_clock_tells_utc_whatever_zone_it_was_set_in() -> None:
     clock = ManualClock(dt.datetime(2026, 3, 1, 21, 0, tzinfo=ZoneInfo("Asia/Tokyo")))
