@@ -163,9 +163,12 @@ async def _untold(clock: dt.datetime) -> list[tuple[OpsNote, int]]:
     rows = await fetch(
         "SELECT n.id, g.ops_channel_id FROM ops_note n JOIN guild_settings g ON g.guild_id = n.guild_id"
         " WHERE n.says <> '' AND g.ops_channel_id IS NOT NULL"
+        # In two halves, since the sent and the failed rows of the log have an index each.
         " AND NOT EXISTS (SELECT 1 FROM discord_message_log l WHERE l.source = 'ops_note' AND l.source_id = n.id"
-        " AND l.recipient_id = 0 AND l.part = n.revision"
-        " AND (l.success OR l.error_class = 'unknown_outcome' OR l.next_attempt_at > $1))"
+        " AND l.recipient_id = 0 AND l.part = n.revision AND (l.success IS NULL OR l.success) AND l.success)"
+        " AND NOT EXISTS (SELECT 1 FROM discord_message_log l WHERE l.source = 'ops_note' AND l.source_id = n.id"
+        " AND l.recipient_id = 0 AND l.part = n.revision AND NOT l.success"
+        " AND (l.error_class = 'unknown_outcome' OR l.next_attempt_at > $1))"
         " ORDER BY n.id LIMIT $2",
         [clock, _AT_ONCE],
     )

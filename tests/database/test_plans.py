@@ -24,9 +24,15 @@ from bot.leases.failures import ErrorClass
 from bot.leases.keys import MessageKey
 from bot.leases.ledger import Claim
 from bot.leases.ports import Delivered
+from bot.ops_notes import raise_fault
 from bot.reminders.fire import find_due
 from bot.scheduling import due_rows
-from bot.scheduling.bodies import CLEANUP_STALE_EVENTS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
+from bot.scheduling.bodies import (
+    CLEANUP_STALE_EVENTS,
+    OPEN_SCHEDULED_SIGNUPS,
+    SYNC_DISCORD_EVENTS,
+    TELL_OPS_NOTES,
+)
 from bot.scheduling.registry import REMINDERS, ScheduledReminder
 from bot.transactions import Dialect, connection, dialect
 from models.event import Event
@@ -254,13 +260,18 @@ async def test_posts_that_lag_behind_are_read_by_their_moment(plans: Plan) -> No
     found = await plans(lambda: _services().body(SYNC_DISCORD_EVENTS).step(NOW))
 
     assert all(one.by(POST_DUE) for one in found), found
-    _none_read_whole(one for one in found if "IS NULL" not in one.query)
-
-
-async def test_next_post_is_one_step_into_the_index(plans: Plan) -> None:
-    found = await plans(lambda: _services().body(SYNC_DISCORD_EVENTS).step(NOW))
-
     _none_read_whole(found)
+
+
+async def test_notes_to_tell_are_found_without_reading_the_log(plans: Plan) -> None:
+    await raise_fault(1, "a fault", "something is wrong", now=NOW)
+
+    found = await plans(lambda: _services().body(TELL_OPS_NOTES).step(NOW))
+
+    of_log = [one for one in found if "ops_note n" in one.query]
+    assert of_log
+    # The notes themselves are read whole: there is one for each fault.
+    assert all(one.by(SENT_KEY) and one.by(FAILED_KEY) for one in of_log), of_log
 
 
 def _services() -> Services:
