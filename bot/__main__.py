@@ -18,7 +18,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from bot.errors import BotError, UsageError
 from bot.log import configure_logging, hide_secret
-from bot.settings import Settings, load_settings
+from bot.settings import DEFAULT_PATH, Settings, load_settings
 
 _log = structlog.get_logger(__name__)
 
@@ -66,7 +66,9 @@ async def check_command(*, config: ConfigFile = None) -> int:
     token = settings.discord_token.get_secret_value() if settings.discord_token is not None else None
     failed = False
     url = settings.database.url.get_secret_value()
-    async for finding in findings(url, pool_size=settings.database.pool_size, token=token):
+    where = config or DEFAULT_PATH
+    source = str(where.resolve()) if where.exists() else "no config.toml here: the defaults"
+    async for finding in findings(url, pool_size=settings.database.pool_size, token=token, configuration=source):
         print(finding)
         failed = failed or finding.verdict is Verdict.BAD
     return int(failed)
@@ -109,11 +111,39 @@ async def import_command(
         imported = await import_schedule(
             series,
             guild_id=_discord_id(guild, "--guild"),
-            announce_in=_discord_id(announce_in, "--announce-in") if announce_in is not None else None,
+            announce_in=_optional_id(announce_in, "--announce-in"),
             timezone=settings.bot.default_timezone,
             now=SystemClock().now(),
         )
     print(imported)
+
+
+@app.command(name="guild")
+async def guild_command(
+    *,
+    guild: Annotated[int, Parameter(help="The guild's id.")],
+    announce_in: Annotated[int | None, Parameter(help="The id of the channel to announce in.")] = None,
+    tell_in: Annotated[int | None, Parameter(help="The id of the channel to tell admins about trouble in.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Show a guild's channels; set those that are given."""
+    from bot.clock import SystemClock
+    from bot.operations.guild_channels import GuildChannels, set_channels
+    from bot.process import ready_database
+
+    settings = _settings(config)
+    wanted = GuildChannels(
+        _optional_id(announce_in, "--announce-in"),
+        _optional_id(tell_in, "--tell-in"),
+    )
+    async with ready_database(settings):
+        channels = await set_channels(
+            wanted,
+            guild_id=_discord_id(guild, "--guild"),
+            timezone=settings.bot.default_timezone,
+            now=SystemClock().now(),
+        )
+    print(channels)
 
 
 @app.command(name="simulate")
@@ -170,6 +200,10 @@ def _discord_id(value: int, option: str) -> int:
     if not 0 < value < 2**63:
         raise UsageError(f"{option} is {value}; a Discord id is a whole number such as 123456789012345678.")
     return value
+
+
+def _optional_id(value: int | None, option: str) -> int | None:
+    return _discord_id(value, option) if value is not None else None
 
 
 def main() -> None:

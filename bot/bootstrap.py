@@ -15,6 +15,7 @@ from bot.events.generate import Generator
 from bot.events.lifecycle import Lifecycle
 from bot.leases.failures import Backoff
 from bot.leases.instances import HeartbeatOptions, InstanceRegister, new_instance_id
+from bot.leases.keys import EVENT_REPOST
 from bot.leases.ports import DiscordTime, MessagePort, OutcomeObserver
 from bot.leases.send_once import OneWayOut, SendOptions
 from bot.leases.staleness import SweepOptions
@@ -24,7 +25,7 @@ from bot.reminders import tasks as _registers_the_tasks  # noqa: F401 -- the dec
 from bot.reminders.dispatch import Dispatcher
 from bot.reminders.fire import ReminderClerk
 from bot.reminders.outcomes import DueRowObserver, PostObserver
-from bot.reminders.post_upkeep import REPOST, PostEditor, PostUpkeep
+from bot.reminders.post_upkeep import PostEditor, PostUpkeep
 from bot.reminders.task_registry import ReminderContext
 from bot.reminders.tasks import ANNOUNCEMENT
 from bot.scheduling import bodies
@@ -135,7 +136,7 @@ def _observers(agenda: Agenda, options: ServiceOptions) -> dict[str, tuple[Outco
     post = PostObserver(agenda, debounce=options.edit_debounce)
     due = DueRowObserver(agenda)
     reminders: dict[str, tuple[OutcomeObserver, ...]] = {entry.log_source: (due,) for entry in sendable()}
-    return reminders | {ANNOUNCEMENT.log_source: (due, post, faults), REPOST: (post, faults)}
+    return reminders | {ANNOUNCEMENT.log_source: (due, post, faults), EVENT_REPOST: (post, faults)}
 
 
 def _bodies(  # noqa: PLR0917 -- the joint of all bodies
@@ -147,8 +148,9 @@ def _bodies(  # noqa: PLR0917 -- the joint of all bodies
     sweeper: Sweeper,
     register: InstanceRegister,
 ) -> tuple[Body, ...]:
-    lifecycle = Lifecycle(agenda, debounce=options.edit_debounce, cleanup_every=options.cleanup_every)
-    generator = Generator(agenda, every=options.generate_every)
+    signed = register.instance
+    lifecycle = Lifecycle(agenda, instance=signed, debounce=options.edit_debounce, cleanup_every=options.cleanup_every)
+    generator = Generator(agenda, instance=signed, debounce=options.edit_debounce, every=options.generate_every)
     clerk = ReminderClerk(dispatcher, is_available=ports.is_available, lease_clock=ports.lease_clock, agenda=agenda)
     upkeep = PostUpkeep(
         ports.discord, out, is_available=ports.is_available, agenda=agenda, debounce=options.edit_debounce

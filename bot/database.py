@@ -1,9 +1,4 @@
-"""
-Open, migrate and close the database; its lock and its clock.
-
-SQLite lives in one file and takes one ``run`` at a time, held by a lock beside the file; PostgreSQL serves several
-processes, each holding its instance name by an advisory lock on a connection of its own.
-"""
+"""Open, migrate and close the database, and tell its time: a SQLite file, or PostgreSQL for several processes."""
 
 import contextlib
 import datetime as dt
@@ -34,6 +29,7 @@ MODEL_MODULES = (
 )
 # Any constant will do as long as it never changes: it keeps two processes from migrating at once.
 _MIGRATION_LOCK = 0x70C51
+_MIGRATION_PATIENCE_SECONDS = 60
 _BUSY_TIMEOUT_MILLISECONDS = 10_000
 # Up to the last @: passwords are pasted unquoted, and may hold what an address is told apart by.
 _PASSWORD = re.compile(r"^((?:\w+://)?[^:@/]*):(?!//).*@", re.DOTALL)
@@ -57,13 +53,6 @@ class UnknownDatabaseError(BotError):
         super().__init__(f"{shown_url(url)} is no database address; use sqlite://PATH or postgres://USER@HOST/NAME.")
 
 
-class AlreadyRunningError(BotError):
-    """Another process holds what this one needs for its whole life."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"Another `tocsin run` already holds {what}; stop it first, or give this one its own.")
-
-
 class UnmigratedError(BotError):
     """The database lacks tables that this version needs."""
 
@@ -78,6 +67,11 @@ def shown_url(url: str) -> str:
     if url.startswith("sqlite:"):
         return url
     return _PASSWORD_IN_QUERY.sub(r"\1[hidden]", _PASSWORD.sub(r"\1:[hidden]@", url))
+
+
+def place(url: str) -> str:
+    """Return where the database is, as an operator looks for it: the whole path of a file, else the shown address."""
+    return str(sqlite_path(url).resolve()) if dialect_of(url) is Dialect.SQLITE else shown_url(url)
 
 
 def dialect_of(url: str) -> Dialect:
@@ -136,10 +130,11 @@ def _sqlite_credentials(url: str) -> dict[str, Any]:
 
 def _postgres_credentials(url: str, pool_size: int) -> dict[str, Any]:
     # asyncpg reads the whole address itself, sockets and options included.
-    return {"dsn": _postgres_dsn(url), "minsize": 1, "maxsize": pool_size}
+    return {"dsn": postgres_dsn(url), "minsize": 1, "maxsize": pool_size}
 
 
-def _postgres_dsn(url: str) -> str:
+def postgres_dsn(url: str) -> str:
+    """Return the address as asyncpg reads it, for a connection beside the ORM's."""
     return url.replace("asyncpg://", "postgresql://", 1)
 
 
@@ -190,7 +185,7 @@ async def pending_migrations() -> list[str]:
     tables = await fetch(
         "SELECT name FROM sqlite_master WHERE name = 'tortoise_migrations'"
         if dialect() is Dialect.SQLITE
-        else "SELECT tablename FROM pg_tables WHERE tablename = 'tortoise_migrations' AND schemaname = 'public'"
+        else "SELECT 1 AS name WHERE to_regclass('tortoise_migrations') IS NOT NULL"
     )
     executor = _executor()
     if not tables:
@@ -223,75 +218,24 @@ async def migrate(url: str) -> list[str]:
 async def _migration_lock(url: str) -> AsyncIterator[None]:
     if dialect_of(url) is Dialect.SQLITE:
         # Waited for without holding the loop, in which the holder may have to go on.
-        async with filelock.AsyncFileLock(f"{sqlite_path(url)}.migrate.lock", timeout=60):
+        lock = filelock.AsyncFileLock(f"{sqlite_path(url)}.migrate.lock", timeout=_MIGRATION_PATIENCE_SECONDS)
+        try:
+            await lock.acquire()
+        except filelock.Timeout as error:
+            raise DatabaseUnavailableError(url, "another process has been migrating it for a minute") from error
+        except OSError as error:
+            raise DatabaseUnavailableError(url, _reason(error)) from error
+        try:
             yield
+        finally:
+            await lock.release()
         return
-    own = await asyncpg.connect(_postgres_dsn(url))
+    own = await asyncpg.connect(postgres_dsn(url))
     try:
         await own.execute("SELECT pg_advisory_lock($1)", _MIGRATION_LOCK)
         yield
     finally:
         await own.close()
-
-
-class InstanceLock:
-    """
-    The instance name, held for the process's life: whoever holds it next knows that its former holder is dead.
-
-    On SQLite it is the lock of the database file itself, since one ``run`` may use it at a time.
-    """
-
-    def __init__(self, url: str, name: str) -> None:
-        self._url = url
-        self._name = name
-        self._file: filelock.BaseFileLock | None = None
-        self._session: asyncpg.Connection | None = None
-
-    async def hold(self) -> None:
-        """
-        Take the lock, or take it again where its connection was lost.
-
-        Raises:
-            AlreadyRunningError: another process has it.
-        """
-        if dialect_of(self._url) is Dialect.SQLITE:
-            self._hold_file()
-        elif self._session is None or self._session.is_closed():
-            await self._hold_session()
-
-    def _hold_file(self) -> None:
-        if self._file is not None:
-            return
-        path = sqlite_path(self._url)
-        lock = filelock.FileLock(f"{path}.run.lock", timeout=0)
-        try:
-            lock.acquire()
-        except filelock.Timeout as error:
-            raise AlreadyRunningError(f"the database {path}") from error
-        self._file = lock
-
-    async def _hold_session(self) -> None:
-        session = await asyncpg.connect(_postgres_dsn(self._url))
-        taken = False
-        try:
-            query = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
-            taken = bool(await session.fetchval(query, f"tocsin:{self._name}"))
-        finally:
-            if not taken:
-                session.terminate()
-        if not taken:
-            what = f"the instance name {self._name!r}"
-            raise AlreadyRunningError(what)
-        self._session = session
-
-    async def release(self) -> None:
-        """Let go of the name."""
-        if self._file is not None:
-            self._file.release()
-            self._file = None
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
 
 
 class DatabaseLeaseClock:

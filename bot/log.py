@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from json import dumps
-from typing import Final, Literal, TextIO, cast
+from typing import Final, Literal, TextIO
 from urllib.parse import quote
 
 import structlog
@@ -108,11 +108,6 @@ def configure_logging(
         )
     )
     _set_loggers(handler, logging.getLevelNamesMapping()[level.upper()])
-
-
-def get_logger(name: str) -> structlog.stdlib.BoundLogger:
-    """Return the logger of the module ``name``; may be called before ``configure_logging``."""
-    return cast("structlog.stdlib.BoundLogger", structlog.get_logger(name))
 
 
 def keep_secrets(_logger: WrappedLogger, _method: str, event_dict: EventDict) -> EventDict:

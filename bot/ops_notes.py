@@ -11,9 +11,9 @@ from collections.abc import Callable
 import structlog
 
 from bot.leases.failures import ErrorClass, SendError
-from bot.leases.keys import MessageKey
+from bot.leases.keys import OPS_NOTE, MessageKey
 from bot.leases.ledger import HeldRow
-from bot.leases.ports import Attempt, ChannelTarget, Delivered
+from bot.leases.ports import Attempt, ChannelTarget, Delivered, HistoryUnreadableError
 from bot.leases.send_once import OneWayOut, WithdrawnError
 from bot.message import limits
 from bot.message.outgoing import Embed, OutgoingMessage
@@ -24,7 +24,7 @@ from models.ops_note import OpsNote
 
 _log = structlog.get_logger(__name__)
 
-SOURCE = "ops_note"
+SOURCE = OPS_NOTE
 _AMBER = 0xE0A030
 _AT_ONCE = 100
 
@@ -37,6 +37,19 @@ async def raise_fault(guild_id: int, fault: str, says: str, *, now: dt.datetime)
         " updated_at = excluded.updated_at WHERE ops_note.says <> excluded.says",
         [guild_id, fault, limits.cut(says, 1_500), now],
     )
+
+
+async def untold_text(guild_id: int, fault: str) -> str:
+    """Return what a fault's note says as long as nobody was told, else nothing; held until the transaction ends."""
+    note = await OpsNote.filter(guild_id=guild_id, fault=fault).select_for_update().first()
+    if note is None or not note.says:
+        return ""
+    rows = await fetch(
+        "SELECT 1 AS told FROM discord_message_log WHERE source = $1 AND source_id = $2 AND recipient_id = 0"
+        " AND part = $3 AND (success IS NULL OR success)",
+        [SOURCE, note.id, note.revision],
+    )
+    return "" if rows else note.says
 
 
 async def mend_faults(guild_id: int, *faults: str, now: dt.datetime) -> None:
@@ -62,7 +75,7 @@ def post_fault_sentence(channel_id: int | None, error: SendError) -> str | None:
             lacks = ", ".join(error.missing) or "a permission"
             return f"I may not post in {where}: I lack {lacks} there. Grant it to me; I try again every hour."
         case ErrorClass.GONE:
-            return f"The channel {channel_id} that I should post in no longer exists. Set another; I try every hour."
+            return f"I cannot post in {where}: it is gone, or no channel of this server for messages. Set another one."
         case ErrorClass.INVALID:
             return f"A post for {where} was refused as invalid. This is a fault of mine; it is in the log."
         case ErrorClass.CDN_BLOCK:
@@ -104,17 +117,19 @@ def history_fault(channel_id: int | None) -> str:
     return f"history:{channel_id}"
 
 
-async def tell_unreadable(row: HeldRow, now: dt.datetime, *, readable: bool) -> None:
-    """Write down that nobody can tell whether a message arrived, or, ``readable``, that this is over."""
+async def tell_unreadable(row: HeldRow, unreadable: HistoryUnreadableError | None, now: dt.datetime) -> None:
+    """Write down why nobody can tell whether a message arrived; None: that is over."""
     if row.guild_id is None:
         return
-    if readable:
+    if unreadable is None:
         await mend_faults(row.guild_id, history_fault(row.channel_id), now=now)
         return
-    says = (
-        f"I cannot tell whether a message arrived in <#{row.channel_id}>, since I cannot read the history there."
-        " Grant me View Channel and Read Message History; until then I do not send it again."
+    why = (
+        "since I cannot read the history there. Grant me View Channel and Read Message History."
+        if unreadable.lacks_permission
+        else "since Discord does not show me the history there now. I look again every minute."
     )
+    says = f"I cannot tell whether a message arrived in <#{row.channel_id}>, {why} Until then I do not send it again."
     await raise_fault(row.guild_id, history_fault(row.channel_id), says, now=now)
 
 
@@ -137,9 +152,13 @@ class OpsNoteTeller:
     async def tell_ops_notes(self, now: dt.datetime) -> dt.datetime | None:
         """Post each note once per revision; one that fails does not stop the rest. Return the next moment."""
         clock = await self._out.lease_clock.now()
-        for note, channel_id in await _untold(clock):
-            if self._is_available(note.guild_id):
-                await self._tell(note, ChannelTarget(note.guild_id, channel_id))
+        last = 0
+        # Page by page until dry: notes of guilds that cannot be reached must not stand before all others.
+        while page := await _untold(clock, after=last):
+            for note, channel_id in page:
+                if self._is_available(note.guild_id):
+                    await self._tell(note, ChannelTarget(note.guild_id, channel_id))
+            last = page[-1][0].id
         again = await _next_attempt(clock)
         return now + (again - clock) if again is not None else None
 
@@ -158,7 +177,7 @@ class OpsNoteTeller:
             _log.exception("ops_note_failed", note=note.id, guild=note.guild_id)
 
 
-async def _untold(clock: dt.datetime) -> list[tuple[OpsNote, int]]:
+async def _untold(clock: dt.datetime, *, after: int) -> list[tuple[OpsNote, int]]:
     """Return the notes to tell, each with its guild's ops channel; a guild without one is told by the log alone."""
     rows = await fetch(
         "SELECT n.id, g.ops_channel_id FROM ops_note n JOIN guild_settings g ON g.guild_id = n.guild_id"
@@ -169,8 +188,8 @@ async def _untold(clock: dt.datetime) -> list[tuple[OpsNote, int]]:
         " AND NOT EXISTS (SELECT 1 FROM discord_message_log l WHERE l.source = 'ops_note' AND l.source_id = n.id"
         " AND l.recipient_id = 0 AND l.part = n.revision AND NOT l.success"
         " AND (l.error_class = 'unknown_outcome' OR l.next_attempt_at > $1))"
-        " ORDER BY n.id LIMIT $2",
-        [clock, _AT_ONCE],
+        " AND n.id > $3 ORDER BY n.id LIMIT $2",
+        [clock, _AT_ONCE, after],
     )
     channels = {integer(row["id"]): integer(row["ops_channel_id"]) for row in rows}
     return [(note, channels[note.id]) for note in await OpsNote.filter(id__in=list(channels)).order_by("id")]

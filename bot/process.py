@@ -20,8 +20,9 @@ import structlog
 from bot.bootstrap import ServiceOptions
 from bot.client import TocsinBot, point_to
 from bot.clock import SystemClock
-from bot.database import AlreadyRunningError, DatabaseLeaseClock, InstanceLock, migrate, opened, require_migrated
+from bot.database import DatabaseLeaseClock, migrate, opened, require_migrated
 from bot.errors import BotError, UsageError
+from bot.instance_lock import AlreadyRunningError, InstanceLock
 from bot.leases.failures import Backoff
 from bot.leases.instances import HeartbeatOptions
 from bot.leases.staleness import SweepOptions
@@ -162,7 +163,7 @@ async def _ended(started: "asyncio.Task[None]", reasons: list[str]) -> None:
         reasons.append("Discord refuses the bot's token: set DISCORD_TOKEN to the current one and start again.")
     except discord.PrivilegedIntentsRequired:
         reasons.append("Discord asks for an intent that Tocsin does not use; is the token another bot's?")
-    except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
+    except (discord.HTTPException, discord.GatewayNotFound, discord.ConnectionClosed, aiohttp.ClientError) as error:
         _log.warning("client_ended", error=type(error).__name__)
         reasons.append(f"Discord could not be reached ({type(error).__name__}); is there a network, and is Discord up?")
 

@@ -1,8 +1,6 @@
-"""The loops that make, move, show and end events: Discord's loop on one side, one body of the services on the other."""
+"""The loops that make, move, show and end events."""
 
-from discord.ext import commands
-
-from bot.client import TocsinBot
+from bot.client import BodyCog, TocsinBot
 from bot.scheduling.bodies import (
     CLEANUP_STALE_EVENTS,
     GENERATE_UPCOMING_EVENTS,
@@ -10,24 +8,13 @@ from bot.scheduling.bodies import (
     SYNC_DISCORD_EVENTS,
 )
 
-_BODIES = (GENERATE_UPCOMING_EVENTS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS, CLEANUP_STALE_EVENTS)
 
-
-class Events(commands.Cog):
-    """Starts its loops once per process: at load, never at a reconnect."""
-
-    def __init__(self, bot: TocsinBot) -> None:
-        self._bot = bot
-
-    async def cog_load(self) -> None:
-        """Start the loops."""
-        self._bot.loops.add(self._bot.services.body(name) for name in _BODIES)
-
-    async def cog_unload(self) -> None:
-        """Stop the loops."""
-        self._bot.loops.remove(_BODIES)
+class Events(BodyCog):
+    """The loops that make, move, show and end events."""
 
 
 async def setup(bot: TocsinBot) -> None:
     """Load the cog; called by the library."""
-    await bot.add_cog(Events(bot))
+    await bot.add_cog(
+        Events(bot, (CLEANUP_STALE_EVENTS, GENERATE_UPCOMING_EVENTS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS))
+    )

@@ -1,30 +1,13 @@
-"""The loop over the reminder registry: Discord's loop on one side, one body of the services on the other."""
+"""The loop over the reminder registry."""
 
-from discord.ext import commands
-
-from bot.client import TocsinBot
-from bot.scheduling.bodies import (
-    CHECK_EVENT_REMINDERS,
-)
-
-_BODIES = (CHECK_EVENT_REMINDERS,)
+from bot.client import BodyCog, TocsinBot
+from bot.scheduling.bodies import CHECK_EVENT_REMINDERS
 
 
-class Reminders(commands.Cog):
-    """Starts its loops once per process: at load, never at a reconnect."""
-
-    def __init__(self, bot: TocsinBot) -> None:
-        self._bot = bot
-
-    async def cog_load(self) -> None:
-        """Start the loops."""
-        self._bot.loops.add(self._bot.services.body(name) for name in _BODIES)
-
-    async def cog_unload(self) -> None:
-        """Stop the loops."""
-        self._bot.loops.remove(_BODIES)
+class Reminders(BodyCog):
+    """The loop over the reminder registry."""
 
 
 async def setup(bot: TocsinBot) -> None:
     """Load the cog; called by the library."""
-    await bot.add_cog(Reminders(bot))
+    await bot.add_cog(Reminders(bot, (CHECK_EVENT_REMINDERS,)))

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import discord
 
-from bot.delivery.channels import ChannelSource, PostChannel, missing_permissions, resolve
+from bot.delivery.channels import ChannelSource, PostChannel, missing_permissions, own_member, resolve
 from bot.delivery.failures import UNKNOWN_MESSAGE, send_error
 from bot.delivery.history import find_own_message
 from bot.delivery.request_trace import GuardedCall, RequestTrace, at_once
@@ -121,7 +121,8 @@ class ChannelPoster:
     def _told(self, error: SendError, channel: PostChannel | None) -> SendError:
         """Add what the bot lacks in the channel, where that is why it was refused."""
         if error.error_class is ErrorClass.FORBIDDEN and channel is not None:
-            error.missing = missing_permissions(self._client, channel)
+            me = own_member(self._client, channel)
+            error.missing = missing_permissions(channel, me) if me is not None else ()
         return error
 
 

@@ -41,23 +41,32 @@ async def resolve(client: ChannelSource, target: ChannelTarget) -> PostChannel:
     return channel
 
 
-def missing_permissions(client: ChannelSource, channel: PostChannel) -> tuple[str, ...]:
+def missing_permissions(channel: PostChannel, me: discord.Member) -> tuple[str, ...]:
     """Return, in Discord's words, what the bot lacks in a channel to post there and to find its posts again."""
-    granted = _granted(client, channel)
-    if granted is None:
-        return ()
+    if isinstance(channel, discord.Thread) and channel.parent is None:
+        return ()  # what a thread grants is its parent's, which is not known
+    granted = channel.permissions_for(me)
     return tuple(words for name, words in _in_words(channel).items() if not getattr(granted, name))
 
 
-def may_read_history(client: ChannelSource, channel: PostChannel) -> bool:
-    """Return whether the history can surely be read; without the permission Discord answers with an empty list."""
+def may_read_history(client: ChannelSource, channel: PostChannel) -> bool | None:
+    """
+    Return whether the history can be read, None where its server is not in the cache to tell.
+
+    Without the permission Discord answers with an empty list, which would be taken for "not there".
+    """
     granted = _granted(client, channel)
-    return granted is not None and granted.view_channel and granted.read_message_history
+    return None if granted is None else granted.view_channel and granted.read_message_history
+
+
+def own_member(client: ChannelSource, channel: PostChannel) -> discord.Member | None:
+    """Return the bot as a member of the channel's server, None where the server is not in the cache."""
+    return channel.guild.get_member(client.user.id) if client.user is not None else None
 
 
 def _granted(client: ChannelSource, channel: PostChannel) -> discord.Permissions | None:
     """Return what the bot may do in a channel, None where its server is not in the cache to tell."""
-    me = channel.guild.get_member(client.user.id) if client.user is not None else None
+    me = own_member(client, channel)
     if me is None or (isinstance(channel, discord.Thread) and channel.parent is None):
         return None
     return channel.permissions_for(me)

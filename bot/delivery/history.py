@@ -10,6 +10,7 @@ import datetime as dt
 import discord
 
 from bot.delivery.channels import ChannelSource, may_read_history, resolve
+from bot.delivery.failures import error_class_of
 from bot.delivery.request_trace import GuardedCall, at_once
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.ports import ChannelTarget, Delivered, HistoryUnreadableError
@@ -42,7 +43,10 @@ async def find_own_message(
         # Only Discord's own word for it: a bare 404 may come from anybody on the way.
         if error.code in {_UNKNOWN_CHANNEL, _UNKNOWN_GUILD}:
             return None
-        raise HistoryUnreadableError(f"{error.status} {error.code}") from error
+        kind = error_class_of(error.status, error.code, error.text)
+        raise HistoryUnreadableError(
+            f"{error.status} {error.code}", lacks_permission=kind is ErrorClass.FORBIDDEN, error_class=kind
+        ) from error
     except Exception as error:
         # An answer that the library cannot take apart is one more history that nobody has read.
         raise HistoryUnreadableError(type(error).__name__) from error
@@ -50,8 +54,11 @@ async def find_own_message(
 
 async def _walk(client: ChannelSource, target: ChannelTarget, marker: str, after: int) -> Delivered | None:
     channel = await resolve(client, target)
-    if client.user is None or not may_read_history(client, channel):
-        raise HistoryUnreadableError("the bot may not read the history there, or its server is not known now")
+    readable = may_read_history(client, channel)
+    if client.user is None or readable is None:
+        raise HistoryUnreadableError("the server is not known now")
+    if not readable:
+        raise HistoryUnreadableError("the bot may not read the history there", lacks_permission=True)
     async for message in channel.history(limit=None, oldest_first=False):
         if message.id < after:
             return None

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.demo.world import World
-from bot.ops_notes import SOURCE as OPS_NOTE
-from bot.reminders.post_upkeep import REPOST
+from bot.leases.keys import EVENT_REPOST, OPS_NOTE
 from bot.reminders.tasks import ANNOUNCEMENT
 from models.event import Event
-
-_NOBODY = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +16,7 @@ class Sighting:
     """
     One message that became visible.
 
-    ``due_at``: when it was due, for what the registry sends; else None. ``late``: it came at or after the start.
+    ``due_at``: when it was due, for what the registry sends; else None.
     """
 
     at: dt.datetime
@@ -84,7 +81,7 @@ class Watcher:
             occurrence=event.scheduled_at if event is not None else None,
             due_at=announcement_due_at(event) if event is not None and kind == ANNOUNCEMENT.key else None,
             channel=self._world.names.get(one.channel_id, str(one.channel_id)),
-            recipient=_NOBODY,
+            recipient=None,  # every message of this version is a post
             title=one.title.replace("\\", ""),
         )
 
@@ -100,4 +97,4 @@ def _kind_of(marker: str) -> tuple[str, int | None]:
     if not marker.startswith("#"):
         return OPS_NOTE, None
     event_id, _, repost = marker.removeprefix("#").partition(".")
-    return REPOST if repost else ANNOUNCEMENT.key, int(event_id)
+    return EVENT_REPOST if repost else ANNOUNCEMENT.key, int(event_id)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
+from bot.bootstrap import ServiceOptions
 from bot.client import TocsinBot
 from bot.clock import InjectedLeaseClock
 from bot.database import migrate, opened
@@ -21,7 +22,6 @@ from bot.demo.page import show_page
 from bot.demo.sightings import Sighting, Watcher
 from bot.demo.world import Place, World
 from bot.events.lifecycle import move
-from bot.events.posts import EDIT_DEBOUNCE
 from bot.events.series import create_series
 from bot.events.series_spec import SeriesSpec
 from bot.scheduling.bodies import SYNC_DISCORD_EVENTS
@@ -118,16 +118,16 @@ class Story:
         """Let the admin close the sign-ups of an event."""
         assert self._bot is not None  # noqa: S101
         assert self.place is not None  # noqa: S101
-        now = self.world.now()
+        now, debounce = self.world.now(), ServiceOptions().edit_debounce
         await move(
             event,
             allowed={EventState.SIGNUPS_OPEN},
             to=EventState.ROLL_CALL,
             now=now,
-            debounce=EDIT_DEBOUNCE,
+            debounce=debounce,
             actor_user_id=self.place.admin_id,
         )
-        self._bot.services.agenda.wake(SYNC_DISCORD_EVENTS, now + EDIT_DEBOUNCE)
+        self._bot.services.agenda.wake(SYNC_DISCORD_EVENTS, now + debounce)
 
     def narrate(self, line: str) -> None:
         """Print one line of what happens around the bot."""

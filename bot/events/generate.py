@@ -38,6 +38,8 @@ CASCADED_FIELDS: tuple[str, ...] = tuple(DiscordEventConfigMixin._meta.fields_ma
 _SERIES_ERRORS: tuple[type[Exception], ...] = (*DATABASE_ERRORS, ValueError, KeyError)
 # As the query gives it: building a model per series and hour would be half of the pass.
 _SeriesRow = tuple[Any, ...]
+# Every state is named for the sake of the index over state and time; without it each pass reads all events ever.
+_EVERY_STATE = ", ".join(f"'{state.value}'" for state in EventState)
 _MOVABLE = (EventState.UPCOMING, EventState.SIGNUPS_OPEN)
 
 
@@ -141,8 +143,10 @@ async def generate_events_for_repeater(series: EventRepeater, *, now: dt.datetim
 class Generator:
     """The hourly pass over all active series."""
 
-    def __init__(self, agenda: Agenda, *, every: dt.timedelta) -> None:
+    def __init__(self, agenda: Agenda, *, instance: str, debounce: dt.timedelta, every: dt.timedelta) -> None:
         self._agenda = agenda
+        self._instance = instance
+        self._debounce = debounce
         self._every = every
 
     async def generate_upcoming_events(self, now: dt.datetime) -> dt.datetime | None:
@@ -156,7 +160,7 @@ class Generator:
                 known = stored.get(planned.series_id, {})
                 if not wanted.keys() <= known.keys():
                     made += await _generate(planned.series_id, now)
-                moved += await _follow_zone(wanted, known, now)
+                moved += await self._follow_zone(wanted, known, now)
             except _SERIES_ERRORS:
                 _log.exception("series_not_generated", series=row[0])
         healed = await _heal(now)
@@ -165,6 +169,49 @@ class Generator:
             for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS):
                 self._agenda.wake(body, now)
         return now + self._every
+
+    async def _follow_zone(self, wanted: dict[str, Occurrence], known: dict[str, Stored], now: dt.datetime) -> int:
+        """Move events whose slot has another instant since the zone data changed; what was sent for stays."""
+        off = [
+            (known[slot], one)
+            for slot, one in wanted.items()
+            if slot in known and known[slot].scheduled_at != one.starts_at
+        ]
+        return sum([await self._move_to_slot(stored, one, now) for stored, one in off])
+
+    async def _move_to_slot(self, stored: Stored, one: Occurrence, now: dt.datetime) -> bool:
+        async def _unit() -> bool:
+            event = await Event.get_or_none(id=stored.event_id)
+            if event is None or not _may_follow(event) or await _anything_sent(event.id):
+                return False
+            shift = one.starts_at - event.scheduled_at
+            opens = event.signups_open_at
+            if opens is not None and event.signup_opens_hours is not None:
+                opens += shift  # without hours it is the moment of creation, which does not move
+            moved = await Event.filter(id=event.id, scheduled_at=event.scheduled_at, state=event.state).update(
+                scheduled_at=one.starts_at, signups_open_at=opens
+            )
+            if not moved:
+                return False
+            await due_rows.refresh([event.id])
+            await mark_changed(event.id, now=now, debounce=self._debounce)
+            before, after = (
+                {"scheduled_at": event.scheduled_at.isoformat()},
+                {"scheduled_at": one.starts_at.isoformat()},
+            )
+            await audit.record(
+                "event.realign",
+                guild_id=event.guild_id,
+                now=now,
+                subject_id=event.id,
+                before=before,
+                after=after,
+                instance=self._instance,
+            )
+            _log.warning("event_follows_zone_data", guild=event.guild_id, event_id=event.id, **after)
+            return True
+
+        return await atomic(_unit)
 
 
 async def _generate(series_id: int, now: dt.datetime) -> int:
@@ -215,9 +262,8 @@ async def _exceptions() -> dict[int, list[dt.date]]:
 async def _stored_ahead(now: dt.datetime) -> dict[int, dict[str, Stored]]:
     """Return the stored events of all series from a day back on (a zone may move one over now), by series and slot."""
     rows = await fetch(
-        "SELECT id, series_id, slot, scheduled_at FROM event WHERE slot IS NOT NULL AND series_id IS NOT NULL"
-        " AND state IN ('upcoming', 'signups_open', 'roll_call', 'in_progress', 'completed', 'cancelled')"
-        " AND scheduled_at > $1",
+        "SELECT id, series_id, slot, scheduled_at FROM event WHERE slot IS NOT NULL AND series_id IS NOT NULL"  # noqa: S608
+        f" AND state IN ({_EVERY_STATE}) AND scheduled_at > $1",
         [now - dt.timedelta(days=1)],
     )
     found: dict[int, dict[str, Stored]] = {}
@@ -225,42 +271,6 @@ async def _stored_ahead(now: dt.datetime) -> dict[int, dict[str, Stored]]:
         of_series = found.setdefault(integer(row["series_id"]), {})
         of_series[str(row["slot"])] = Stored(integer(row["id"]), moment(row["scheduled_at"]))
     return found
-
-
-async def _follow_zone(wanted: dict[str, Occurrence], known: dict[str, Stored], now: dt.datetime) -> int:
-    """Move events whose slot has another instant since the zone data changed; what was sent for stays."""
-    off = [
-        (known[slot], one)
-        for slot, one in wanted.items()
-        if slot in known and known[slot].scheduled_at != one.starts_at
-    ]
-    return sum([await _move_to_slot(stored, one, now) for stored, one in off])
-
-
-async def _move_to_slot(stored: Stored, one: Occurrence, now: dt.datetime) -> bool:
-    async def _unit() -> bool:
-        event = await Event.get_or_none(id=stored.event_id)
-        if event is None or not _may_follow(event) or await _anything_sent(event.id):
-            return False
-        shift = one.starts_at - event.scheduled_at
-        opens = event.signups_open_at
-        if opens is not None and event.signup_opens_hours is not None:
-            opens += shift  # without hours it is the moment of creation, which does not move
-        moved = await Event.filter(id=event.id, scheduled_at=event.scheduled_at, state=event.state).update(
-            scheduled_at=one.starts_at, signups_open_at=opens
-        )
-        if not moved:
-            return False
-        await due_rows.refresh([event.id])
-        await mark_changed(event.id, now=now)
-        before, after = {"scheduled_at": event.scheduled_at.isoformat()}, {"scheduled_at": one.starts_at.isoformat()}
-        await audit.record(
-            "event.realign", guild_id=event.guild_id, now=now, subject_id=event.id, before=before, after=after
-        )
-        _log.warning("event_follows_zone_data", guild=event.guild_id, event_id=event.id, **after)
-        return True
-
-    return await atomic(_unit)
 
 
 def _may_follow(event: Event) -> bool:

@@ -35,11 +35,12 @@ async def move(
     now: dt.datetime,
     debounce: dt.timedelta,
     actor_user_id: int | None = None,
+    instance: str | None = None,
 ) -> bool:
     """
     Move one event, from the state and times it was read in; False: they changed meanwhile, and nothing is done.
 
-    ``actor_user_id`` None: time moved it.
+    ``actor_user_id`` None: time moved it. ``instance``: the process that did, for the audit.
     """
     if event.state not in allowed:
         return False
@@ -68,6 +69,7 @@ async def move(
             now=now,
             before={"state": event.state.value},
             after={"state": to.value},
+            instance=instance,
         )
         return True
 
@@ -77,8 +79,9 @@ async def move(
 class Lifecycle:
     """The state moves that time brings."""
 
-    def __init__(self, agenda: Agenda, *, debounce: dt.timedelta, cleanup_every: dt.timedelta) -> None:
+    def __init__(self, agenda: Agenda, *, instance: str, debounce: dt.timedelta, cleanup_every: dt.timedelta) -> None:
         self._agenda = agenda
+        self._instance = instance
         self._debounce = debounce
         self._cleanup_every = cleanup_every
 
@@ -113,7 +116,9 @@ class Lifecycle:
     async def _move_one(self, event: Event, to: EventState, now: dt.datetime) -> None:
         """Move one event; one that fails does not stop the rest, and is tried again at the next pass."""
         try:
-            moved = await move(event, allowed={event.state}, to=to, now=now, debounce=self._debounce)
+            moved = await move(
+                event, allowed={event.state}, to=to, now=now, debounce=self._debounce, instance=self._instance
+            )
         except DATABASE_ERRORS:
             _log.exception("event_not_moved", guild=event.guild_id, event_id=event.id, to=to.value)
             return

@@ -4,11 +4,8 @@ import datetime as dt
 
 from bot.transactions import fetch
 
-# Many presses in a few seconds become one edit. Overridden by config.toml, reminders.edit_debounce_seconds.
-EDIT_DEBOUNCE = dt.timedelta(seconds=3)
 
-
-async def mark_changed(event_id: int, *, now: dt.datetime, debounce: dt.timedelta = EDIT_DEBOUNCE) -> None:
+async def mark_changed(event_id: int, *, now: dt.datetime, debounce: dt.timedelta) -> None:
     """
     Count a change of what the post shows, and let it be edited ``debounce`` after the first change not yet shown.
 

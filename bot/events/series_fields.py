@@ -191,9 +191,9 @@ Hours = Annotated[
 OpensHours = Annotated[
     int | None,
     Field(
-        ge=0,
+        ge=1,
         le=MAX_DAYS_AHEAD * HOURS_A_DAY,
-        description=f"a whole number of hours from 0 to {MAX_DAYS_AHEAD * HOURS_A_DAY}, or null for at once",
+        description=f"a whole number of hours from 1 to {MAX_DAYS_AHEAD * HOURS_A_DAY}, or null for at once",
     ),
 ]
 _Id = Annotated[int, BeforeValidator(_read_id), Field(ge=1, lt=2**63)]

@@ -48,6 +48,18 @@ _PERMANENT = frozenset(
 )
 
 
+UNTOLD: frozenset[ErrorClass] = frozenset(
+    {
+        ErrorClass.OUTAGE,
+        ErrorClass.RATE_LIMITED,
+        ErrorClass.CDN_BLOCK,
+        ErrorClass.UNAUTHORIZED,
+        ErrorClass.EVENT_STARTED,
+    }
+)
+"""Failures that no note of their own tells the admins: where one ends a reminder, the reminder itself is told."""
+
+
 class SendError(Exception):
     """
     A send that did not end in an acknowledged message.

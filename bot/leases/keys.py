@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 from bot.message import limits
 
+OPS_NOTE = "ops_note"
+EVENT_REPOST = "event_repost"
+"""Sources beside the registry's: a note's id, and an event's; ``part`` counts revisions and reposts."""
+
 
 @dataclass(frozen=True, slots=True)
 class MessageKey:

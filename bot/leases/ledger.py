@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from bot.clock import LeaseClock
-from bot.leases.failures import ErrorClass, SendError
+from bot.leases.failures import UNTOLD, ErrorClass, SendError
 from bot.leases.keys import MessageKey
 from bot.leases.ports import Delivered
 from bot.message.limits import cut
@@ -58,6 +58,9 @@ UPDATE discord_message_log SET success = FALSE, status_code = $3, error = $4, er
     finished_at = {now}
 WHERE id = $1 AND lease_token = $2 AND success IS NULL RETURNING id
 """
+
+
+_UNTOLD = ", ".join(f"'{one.value}'" for one in sorted(UNTOLD))
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,16 +262,22 @@ def _optional_integer(value: object) -> int | None:
 async def record_unsent(
     key: MessageKey, *, guild_id: int, error_class: ErrorClass, text: str, lease_clock: LeaseClock
 ) -> bool:
-    """Record why a key that was never attempted will not be sent; False where the log already speaks of it."""
+    """
+    Record why a key that still waited will not be sent.
+
+    False: it is sent, under way, or failed for a reason that the admins were told, and nothing is added.
+    """
     template = (
-        "INSERT INTO discord_message_log (source, source_id, recipient_id, part, guild_id, error_class, error,"
-        " success, history_after, attempts, claimed_at, created_at, finished_at)"
+        "INSERT INTO discord_message_log"  # noqa: S608 -- our own words
+        " (source, source_id, recipient_id, part, guild_id, error_class, error, success, history_after,"
+        " attempts, claimed_at, created_at, finished_at)"
         " SELECT CAST($1 AS VARCHAR(64)), CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS INTEGER),"
         " CAST($5 AS BIGINT), CAST($6 AS VARCHAR(32)), CAST($7 AS VARCHAR(500)), FALSE, 0, 0, {now}, {now}, {now}"
         " WHERE NOT EXISTS (SELECT 1 FROM discord_message_log known WHERE known.source = $1 AND known.source_id = $2"
         " AND known.recipient_id = $3 AND known.part = $4 AND (known.success IS NULL OR known.success))"
         " AND NOT EXISTS (SELECT 1 FROM discord_message_log failed WHERE failed.source = $1 AND failed.source_id = $2"
-        " AND failed.recipient_id = $3 AND failed.part = $4 AND NOT failed.success) RETURNING id"
+        " AND failed.recipient_id = $3 AND failed.part = $4 AND NOT failed.success"
+        f" AND failed.error_class NOT IN ({_UNTOLD})) RETURNING id"
     )
     values = [key.source, key.source_id, key.recipient_id, key.part, guild_id, error_class.value, text]
     return bool(await _run(template, values, lease_clock))

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.leases.failures import SendError
+from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import MessageKey
 from bot.message.outgoing import OutgoingMessage
 
@@ -28,7 +28,16 @@ class Delivered:
 
 
 class HistoryUnreadableError(Exception):
-    """The channel's history cannot be read now, so that nobody can tell whether a message arrived."""
+    """
+    The channel's history cannot be read now, so that nobody can tell whether a message arrived.
+
+    ``lacks_permission``: an admin can mend it. ``error_class``: what Discord answered, None where it did not refuse.
+    """
+
+    def __init__(self, reason: str, *, lacks_permission: bool = False, error_class: ErrorClass | None = None) -> None:
+        super().__init__(reason)
+        self.lacks_permission = lacks_permission
+        self.error_class = error_class
 
 
 class LeaseLostError(Exception):
@@ -51,7 +60,7 @@ class MessagePort(Protocol):
 
         Raises:
             SendError: it did not end in an acknowledged message.
-            LeaseLostError: ``before_request`` raised it.
+            LeaseLostError: ``before_request`` raised it; whatever else it raises comes through too.
         """
         ...
 

@@ -136,10 +136,10 @@ class OneWayOut:
         Raises:
             DATABASE_ERRORS: the claim is not durable; nothing was sent.
         """
-        if self._is_paused():
+        if self.is_paused():
             return SendResult.FAILED_TRANSIENT
         async with self._channels[target.channel_id if target else 0], self._slots:
-            if self._is_paused():  # the block may have come while this one waited
+            if self.is_paused():  # the block may have come while this one waited
                 return SendResult.FAILED_TRANSIENT
             # Another call may send the key elsewhere at this moment; what it claims must not be taken for forgotten.
             if key in self._running:
@@ -190,7 +190,8 @@ class OneWayOut:
             return SendResult.ALREADY_CLAIMED
         return await self._deliver(attempt, lease, target, message, self._guard(lease, not_after, asked))
 
-    def _is_paused(self) -> bool:
+    def is_paused(self) -> bool:
+        """Return whether nothing may ask Discord for anything now: it was blocked before it reached Discord."""
         return self._paused_until is not None and self._clock.now() < self._paused_until
 
     def _look_later(self) -> None:
@@ -275,7 +276,7 @@ class OneWayOut:
             verdict=verdict.value,
             error=error.text,
         )
-        self._heed(error)
+        self.heed(error.error_class)
         if verdict is Verdict.UNKNOWN:
             self._look_later()
             await self._note_unknown(attempt, lease, error)
@@ -301,10 +302,11 @@ class OneWayOut:
         except DATABASE_ERRORS:
             return self._clock.now()
 
-    def _heed(self, error: SendError) -> None:
-        if error.error_class is ErrorClass.CDN_BLOCK:
+    def heed(self, error_class: ErrorClass | None) -> None:
+        """Do what an answer asks of the whole process, whoever got it: pause after a block, stop without a token."""
+        if error_class is ErrorClass.CDN_BLOCK:
             self._paused_until = self._clock.now() + self._options.cdn_block_pause
-        if error.error_class is ErrorClass.UNAUTHORIZED:
+        if error_class is ErrorClass.UNAUTHORIZED:
             self._stop("Discord refuses the bot's token: set DISCORD_TOKEN to the current one and start again.")
 
     def is_under_way(self, lease: Lease) -> bool:

@@ -14,6 +14,7 @@ import structlog
 
 from bot.leases import ledger
 from bot.leases.failures import ErrorClass, SendError
+from bot.leases.keys import EVENT_REPOST
 from bot.leases.ledger import HeldRow, Lease
 from bot.leases.ports import Attempt, ChannelTarget, Delivered, HistoryUnreadableError
 from bot.leases.recorder import Outcome
@@ -30,15 +31,15 @@ _log = structlog.get_logger(__name__)
 _RESENDERS = (CHECK_EVENT_REMINDERS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES)
 _REMINDER_SOURCES = frozenset(entry.log_source for entry in REMINDERS)
 # Sources whose id is an event's: their open rows end with the event's start.
-_EVENT_SOURCES = _REMINDER_SOURCES | {"event_repost"}
+_EVENT_SOURCES = _REMINDER_SOURCES | {EVENT_REPOST}
 _AGAIN = dt.timedelta(minutes=1)
 
 
 class HistoryReporter(Protocol):
-    """Tells admins of a history that cannot be read, and notes where it can be again."""
+    """Whoever tells the admins that a history cannot be read, and when that is over."""
 
-    async def __call__(self, row: HeldRow, now: dt.datetime, *, readable: bool) -> None:
-        """Note that the history of the row's channel was, or was not, read at ``now``."""
+    async def __call__(self, row: HeldRow, unreadable: HistoryUnreadableError | None, now: dt.datetime) -> None:
+        """Note why the history of the row's channel cannot be read; None: it can be read."""
         ...
 
 
@@ -105,6 +106,8 @@ class Sweeper:
             return await self._end_if_past(row, clock)
         holder = self._holder(row)
         at = reconcilable_at(row, holder, self._options)
+        if self._out.is_paused():
+            at = max(at, clock + _AGAIN)  # a block stops the reading of histories too
         if at > clock:
             return _Visit(again=at)
         if holder is Holder.MINE_RUNNING:
@@ -125,8 +128,9 @@ class Sweeper:
         try:
             found = await self._look_up(row)
         except HistoryUnreadableError as error:
+            self._out.heed(error.error_class)
             if self._out.may_have_left(lease):
-                settled = await self._stays_unknown(row, lease, clock, str(error))
+                settled = await self._stays_unknown(row, lease, clock, error)
                 return _Visit(again=None if settled else clock + _AGAIN, told=True)
             found = None  # claimed by this process, which wrote no request: no history is needed to tell
         if found is not None:
@@ -146,21 +150,22 @@ class Sweeper:
             return None  # never had anywhere to go, so that nothing can have arrived
         target = ChannelTarget(row.guild_id, row.channel_id)
         found = await self._out.find(target, marker=row.marker, after=row.history_after)
-        await self._report(row, readable=True)
+        await self._report(row, None)
         return found
 
-    async def _report(self, row: HeldRow, *, readable: bool) -> None:
-        if self._tell_unreadable is None:
-            return
-        await self._tell_unreadable(row, await self._out.lease_clock.now(), readable=readable)
+    async def _report(self, row: HeldRow, unreadable: HistoryUnreadableError | None) -> None:
+        if self._tell_unreadable is not None:
+            await self._tell_unreadable(row, unreadable, await self._out.lease_clock.now())
 
-    async def _stays_unknown(self, row: HeldRow, lease: Lease, clock: dt.datetime, reason: str) -> bool:
+    async def _stays_unknown(
+        self, row: HeldRow, lease: Lease, clock: dt.datetime, unreadable: HistoryUnreadableError
+    ) -> bool:
         self.counts.unreadable += 1
-        _log.warning("outcome_unknown", key=str(lease.key), guild=row.guild_id, reason=reason)
-        await self._report(row, readable=False)
+        _log.warning("outcome_unknown", key=str(lease.key), guild=row.guild_id, reason=str(unreadable))
+        await self._report(row, unreadable)
         if clock < await self._gives_up_at(row):
             return False
-        error = SendError(ErrorClass.UNKNOWN_OUTCOME, f"nobody could tell whether it arrived: {reason}")
+        error = SendError(ErrorClass.UNKNOWN_OUTCOME, f"nobody could tell whether it arrived: {unreadable}")
         await self._out.recorder.finalize(Outcome(_attempt(row), lease, error))
         self.counts.given_up += 1
         return True

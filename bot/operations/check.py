@@ -9,7 +9,8 @@ from enum import StrEnum
 import aiohttp
 import discord
 
-from bot.database import opened, pending_migrations, shown_url
+from bot.database import opened, pending_migrations, place, shown_url
+from bot.delivery.channels import PostChannel, missing_permissions
 from bot.errors import BotError
 from bot.transactions import DATABASE_ERRORS
 from models.guild_settings import GuildSettings
@@ -38,9 +39,15 @@ class Finding:
         return f"{self.verdict.value:>4}  {self.says}"
 
 
-async def findings(database_url: str, *, pool_size: int, token: str | None) -> AsyncIterator[Finding]:
-    """Yield what was found, one after the other; a fault of one does not hide the rest."""
-    yield Finding(Verdict.GOOD, "The configuration is valid.")
+async def findings(
+    database_url: str, *, pool_size: int, token: str | None, configuration: str
+) -> AsyncIterator[Finding]:
+    """
+    Yield what was found, one after the other; a fault of one does not hide the rest.
+
+    ``configuration`` says where the configuration came from.
+    """
+    yield Finding(Verdict.GOOD, f"The configuration is valid ({configuration}).")
     yield _zone_data()
     guilds: list[GuildSettings] = []
     try:
@@ -71,20 +78,27 @@ def _zone_data() -> Finding:
 
 def _database(url: str, pending: list[str]) -> Finding:
     if pending:
-        return Finding(Verdict.NOTE, f"The database opens; it waits for {len(pending)} migration(s): `tocsin migrate`.")
-    return Finding(Verdict.GOOD, f"The database at {shown_url(url)} opens and has every table.")
+        return Finding(
+            Verdict.NOTE,
+            f"The database at {place(url)} opens; it waits for {len(pending)} migration(s): `tocsin migrate`.",
+        )
+    return Finding(Verdict.GOOD, f"The database at {place(url)} opens and has every table.")
 
 
 async def _discord(token: str, guilds: list[GuildSettings]) -> AsyncIterator[Finding]:
     client = discord.Client(intents=discord.Intents(guilds=True))
     try:
         await client.login(token)
-        user = client.user
-        yield Finding(Verdict.GOOD, f"Discord accepts the token; the bot is {user}.")
+        yield Finding(Verdict.GOOD, f"Discord accepts the token; the bot is {client.user}.")
         member_of = {guild.id async for guild in client.fetch_guilds(limit=None)}
         yield Finding(Verdict.GOOD, f"It is a member of {len(member_of)} guild(s).")
         for settings in guilds:
-            yield await _guild(client, settings, member_of)
+            if settings.guild_id not in member_of:
+                says = f"Guild {settings.guild_id} is set up here, but the bot is no member: invite it again."
+                yield Finding(Verdict.BAD, says)
+                continue
+            async for finding in _guild(client, settings):
+                yield finding
     except discord.LoginFailure:
         yield Finding(Verdict.BAD, "Discord refuses the token; set DISCORD_TOKEN to the bot's current one.")
     except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError) as error:
@@ -93,16 +107,27 @@ async def _discord(token: str, guilds: list[GuildSettings]) -> AsyncIterator[Fin
         await client.close()
 
 
-async def _guild(client: discord.Client, settings: GuildSettings, member_of: set[int]) -> Finding:
-    guild_id, channel_id = settings.guild_id, settings.announcement_channel_id
-    if guild_id not in member_of:
-        return Finding(Verdict.BAD, f"Guild {guild_id} has series here, but the bot is no member: invite it again.")
-    if channel_id is None:
-        return Finding(Verdict.NOTE, f"Guild {guild_id} has no announcement channel: set one.")
+async def _guild(client: discord.Client, settings: GuildSettings) -> AsyncIterator[Finding]:
+    """Yield what the bot may do in the channels that it is to post in; the guild is fetched, as nothing is cached."""
+    named = {"announces": settings.announcement_channel_id, "tells its admins": settings.ops_channel_id}
+    guild = await client.fetch_guild(settings.guild_id)
+    me = await guild.fetch_member(client.user.id) if client.user is not None else None
+    for does, channel_id in named.items():
+        if channel_id is None:
+            says = f"Guild {guild.id} {does} nowhere: set a channel with `tocsin guild --guild {guild.id}`."
+            yield Finding(Verdict.NOTE, says)
+        elif me is not None:
+            yield await _channel(guild, me, channel_id, does)
+
+
+async def _channel(guild: discord.Guild, me: discord.Member, channel_id: int, does: str) -> Finding:
+    where = f"Guild {guild.id} {does} in channel {channel_id}"
     try:
-        channel = await client.fetch_channel(channel_id)
+        channel = await guild.fetch_channel(channel_id)
     except (discord.NotFound, discord.Forbidden, discord.InvalidData):
-        return Finding(Verdict.BAD, f"Guild {guild_id}: the bot cannot see channel {channel_id}; grant View Channel.")
-    if not isinstance(channel, discord.abc.GuildChannel | discord.Thread) or channel.guild.id != guild_id:
-        return Finding(Verdict.BAD, f"Guild {guild_id}: channel {channel_id} belongs to another guild; set another.")
-    return Finding(Verdict.GOOD, f"Guild {guild_id} announces in channel {channel_id}, which the bot can see.")
+        return Finding(Verdict.BAD, f"{where}, which the bot cannot see there: grant View Channel, or set another.")
+    if not isinstance(channel, PostChannel):
+        return Finding(Verdict.BAD, f"{where}, which takes no messages: set another.")
+    if lacks := missing_permissions(channel, me):
+        return Finding(Verdict.BAD, f"{where} and lacks {', '.join(lacks)} there: grant it.")
+    return Finding(Verdict.GOOD, f"{where}, where it may post.")

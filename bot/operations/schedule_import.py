@@ -4,11 +4,11 @@ import datetime as dt
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot import audit
 from bot.errors import UsageError
 from bot.events.schedule_file import MAX_BYTES, read_schedule
-from bot.events.series import create_series, ensure_guild
+from bot.events.series import create_series
 from bot.events.series_spec import SeriesSpec
+from bot.operations.guild_channels import GuildChannels, set_channels
 from bot.transactions import atomic
 from models.event import Event
 
@@ -24,6 +24,7 @@ class FileUnreadableError(UsageError):
 class Imported:
     """What an import stored; ``announces_in`` None: the guild has no announcement channel yet."""
 
+    guild_id: int
     series: int
     events: int
     announces_in: int | None
@@ -32,7 +33,8 @@ class Imported:
         """Return the sentence that the operator reads."""
         done = f"Imported {self.series} series; {self.events} events are planned."
         if self.announces_in is None:
-            return f"{done} The guild has no announcement channel yet: run again with --announce-in, or set one there."
+            set_it = f"`tocsin guild --guild {self.guild_id} --announce-in CHANNEL_ID`"
+            return f"{done} The guild has no announcement channel yet: set one with {set_it}."
         return f"{done} They are announced in channel {self.announces_in}."
 
 
@@ -71,15 +73,10 @@ async def import_schedule(
     """
 
     async def _unit() -> Imported:
-        settings = await ensure_guild(guild_id, timezone=timezone)
-        if announce_in is not None and settings.announcement_channel_id != announce_in:
-            before = {"announcement_channel_id": settings.announcement_channel_id}
-            settings.announcement_channel_id = announce_in
-            await settings.save(update_fields=["announcement_channel_id"])
-            after = {"announcement_channel_id": announce_in}
-            await audit.record("settings.edit", guild_id=guild_id, now=now, before=before, after=after)
+        wanted = GuildChannels(announce_in=announce_in)
+        channels = await set_channels(wanted, guild_id=guild_id, timezone=timezone, now=now)
         made = await create_series(series, guild_id=guild_id, created_by=None, now=now)
         planned = await Event.filter(guild_id=guild_id, series_id__in=[one.id for one in made]).count()
-        return Imported(len(made), planned, settings.announcement_channel_id)
+        return Imported(guild_id, len(made), planned, channels.announce_in)
 
     return await atomic(_unit)

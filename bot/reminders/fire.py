@@ -16,8 +16,8 @@ from bot.clock import LeaseClock
 from bot.leases import ledger
 from bot.leases.failures import ErrorClass
 from bot.leases.keys import MessageKey
-from bot.ops_notes import raise_fault
 from bot.reminders.dispatch import Dispatcher
+from bot.reminders.missed import tell_missed
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import TELL_OPS_NOTES
@@ -118,24 +118,20 @@ class ReminderClerk:
         """Record and tell in one transaction, so that a crash leaves nothing recorded that nobody is told of."""
 
         async def _unit() -> int:
-            count = sum([await self._record(unsent) for unsent in missed])
-            if count:
-                says = (
-                    f"{count} reminder(s) were not sent before their event began, up to <t:{int(now.timestamp())}:F>:"
-                    " I was not running, or Discord could not be reached."
-                )
-                await raise_fault(guild_id, "missed", says, now=now)
-            return count
+            recorded = [unsent.event_id for unsent in missed if await self._record(unsent)]
+            if recorded:
+                await tell_missed(guild_id, recorded, now=now)
+            return len(recorded)
 
         return await atomic(_unit)
 
     async def _record(self, unsent: due_rows.Unsent) -> bool:
-        recorded = await ledger.record_unsent(
+        if not await due_rows.remove(unsent.event_id, unsent.log_source):
+            return False
+        return await ledger.record_unsent(
             MessageKey(unsent.log_source, unsent.event_id),
             guild_id=unsent.guild_id,
             error_class=ErrorClass.EVENT_STARTED,
             text="the event began before it was sent",
             lease_clock=self._lease_clock,
         )
-        await due_rows.sent(unsent.event_id, unsent.log_source)
-        return recorded

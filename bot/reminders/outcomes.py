@@ -2,18 +2,13 @@
 
 import datetime as dt
 
-from bot.leases.failures import ErrorClass, SendError
+from bot.leases.failures import UNTOLD, SendError
 from bot.leases.ports import Attempt, Delivered
-from bot.ops_notes import raise_fault
+from bot.reminders.missed import tell_missed
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES
 from bot.transactions import fetch
-
-# What ended a reminder without a note of its own: a forbidden channel and the like are told by bot.ops_notes.
-_TOLD_BY_NOBODY_ELSE = frozenset(
-    {ErrorClass.OUTAGE, ErrorClass.RATE_LIMITED, ErrorClass.CDN_BLOCK, ErrorClass.EVENT_STARTED}
-)
 
 
 class DueRowObserver:
@@ -25,7 +20,7 @@ class DueRowObserver:
     async def on_sent(self, attempt: Attempt, delivered: Delivered, *, now: dt.datetime) -> None:
         """The reminder is no longer due."""
         del delivered, now
-        await due_rows.sent(attempt.key.source_id, attempt.key.source)
+        await due_rows.remove(attempt.key.source_id, attempt.key.source)
 
     async def on_failed(
         self, attempt: Attempt, error: SendError, *, next_attempt_at: dt.datetime | None, now: dt.datetime
@@ -33,12 +28,8 @@ class DueRowObserver:
         """The reminder is due when it may be tried again; its guild is told where no attempt is left."""
         given_up = await due_rows.postpone(attempt.key.source_id, attempt.key.source)
         self._agenda.wake(CHECK_EVENT_REMINDERS, next_attempt_at)
-        if given_up and error.error_class in _TOLD_BY_NOBODY_ELSE and attempt.guild_id is not None:
-            says = (
-                f"A reminder of event #{attempt.key.source_id} was not sent before its event began, up to"
-                f" <t:{int(now.timestamp())}:F>: Discord could not be reached."
-            )
-            await raise_fault(attempt.guild_id, "missed", says, now=now)
+        if given_up and error.error_class in UNTOLD and attempt.guild_id is not None:
+            await tell_missed(attempt.guild_id, [attempt.key.source_id], now=now)
             self._agenda.wake(TELL_OPS_NOTES, now)
 
     async def on_released(self, attempt: Attempt, *, now: dt.datetime) -> None:

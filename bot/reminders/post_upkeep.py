@@ -12,8 +12,9 @@ from typing import Protocol
 
 import structlog
 
+from bot.events.lifecycle import ends_at
 from bot.leases.failures import ErrorClass, SendError, Verdict
-from bot.leases.keys import MessageKey
+from bot.leases.keys import EVENT_REPOST, MessageKey
 from bot.leases.ports import ChannelTarget
 from bot.leases.send_once import OneWayOut, WithdrawnError
 from bot.message.outgoing import OutgoingMessage
@@ -28,7 +29,6 @@ from models.states import EventState
 
 _log = structlog.get_logger(__name__)
 
-REPOST = "event_repost"
 _AHEAD = (EventState.UPCOMING, EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
 _AT_ONCE = 100
 _EVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -81,7 +81,7 @@ class PostUpkeep:
     async def _sync_one(self, event: Event, now: dt.datetime) -> None:
         async with self._side_by_side:
             try:
-                if not self._is_available(event.guild_id):
+                if self._out.is_paused() or not self._is_available(event.guild_id):
                     await Event.filter(id=event.id).update(post_due_at=now + _RETRY_AFTER)
                 elif event.announcement_message_id is None or event.announcement_channel_id is None:
                     await self._repost(event, now)
@@ -109,13 +109,14 @@ class PostUpkeep:
 
     async def _edit_failed(self, event: Event, error: SendError, now: dt.datetime) -> None:
         _log.warning("post_not_edited", guild=event.guild_id, event_id=event.id, error_class=error.error_class.value)
-        is_ahead = event.state in _AHEAD and event.scheduled_at > now
+        self._out.heed(error.error_class)
         if error.error_class is ErrorClass.GONE:
-            await self._forget_post(event, now, repost=is_ahead)
+            await self._forget_post(event, now, repost=event.state in _AHEAD and event.scheduled_at > now)
         elif error.verdict is not Verdict.PERMANENT:
             await Event.filter(id=event.id).update(post_due_at=now + _RETRY_AFTER)
         else:
-            await self._put_off(event, error, now, again=is_ahead)
+            # Whatever its state: that an event is cancelled is what its post must say most of all.
+            await self._put_off(event, error, now, again=ends_at(event) > now)
 
     async def _forget_post(self, event: Event, now: dt.datetime, *, repost: bool) -> None:
         changed = await Event.filter(id=event.id, announcement_message_id=event.announcement_message_id).update(
@@ -152,7 +153,7 @@ class PostUpkeep:
             return content.announcement(fresh)
 
         await self._out.send_once(
-            MessageKey(REPOST, event.id, part=event.reposts),
+            MessageKey(EVENT_REPOST, event.id, part=event.reposts),
             guild_id=event.guild_id,
             target=await announcement_target(event),
             render=_render,

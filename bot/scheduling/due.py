@@ -38,6 +38,12 @@ class Tried:
 NOT_TRIED = Tried()
 
 
+def is_wanted(event: Schedulable, reminder: ScheduledReminder) -> bool:
+    """Return whether the reminder is switched on: its switch is set and its hours are more than none."""
+    hours: int | None = getattr(event, reminder.hours_field)
+    return bool(getattr(event, reminder.enabled_field)) and hours is not None and hours > 0
+
+
 def due_at(event: Schedulable, reminder: ScheduledReminder, tried: Tried = NOT_TRIED) -> dt.datetime | None:
     """
     Return from when on the reminder is to be sent, or None if it is not to be sent as things stand.
@@ -47,7 +53,7 @@ def due_at(event: Schedulable, reminder: ScheduledReminder, tried: Tried = NOT_T
     this state.
     """
     hours: int | None = getattr(event, reminder.hours_field)
-    wanted = getattr(event, reminder.enabled_field) and hours is not None and hours > 0
+    wanted = is_wanted(event, reminder)
     eligible = event.state in reminder.required_states
     lacks_series = reminder.requires_repeater and event.series_id is None
     given_up = tried.gave_up_at is not None and event.scheduled_at <= tried.gave_up_at

@@ -9,11 +9,12 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.scheduling.due import Tried, due_rows
+from bot.scheduling.due import Tried, due_rows, is_wanted
 from bot.scheduling.registry import ScheduledReminder, sendable
 from bot.transactions import fetch, integer, moment
 from models.event import Event
 from models.reminder_due import ReminderDue
+from models.states import EventState
 
 _CHUNK = 400
 # As bot.leases spells the class; leases stand above scheduling.
@@ -104,24 +105,34 @@ def _key_of(log_source: str) -> str | None:
     return next((entry.key for entry in sendable() if entry.log_source == log_source), None)
 
 
-async def sent(event_id: int, log_source: str) -> None:
-    """Remove the row of a reminder that was sent; call it inside the transaction that records the sending."""
-    if (key := _key_of(log_source)) is not None:
-        await _locked([event_id])
-        await fetch("DELETE FROM reminder_due WHERE event_id = $1 AND key = $2", [event_id, key])
+async def remove(event_id: int, log_source: str) -> bool:
+    """
+    Remove the row of a reminder that was sent or missed; call it inside the transaction that records which.
+
+    False: there was none, as somebody else was faster.
+    """
+    key = _key_of(log_source)
+    if key is None:
+        return False
+    await _locked([event_id])
+    rows = await fetch("DELETE FROM reminder_due WHERE event_id = $1 AND key = $2 RETURNING id", [event_id, key])
+    return bool(rows)
 
 
 async def postpone(event_id: int, log_source: str) -> bool:
     """
     Derive the row of a reminder whose attempt failed; call it inside the transaction that records the failure.
 
-    Return whether it is given up: no attempt is left before the start.
+    Return whether it is given up: still wanted, and no attempt is left before the start.
     """
-    key = _key_of(log_source)
-    if key is None:
+    entry = next((one for one in sendable() if one.log_source == log_source), None)
+    if entry is None:
         return False
     await refresh([event_id])
-    return not await ReminderDue.filter(event_id=event_id, key=key).exists()
+    event = await Event.get_or_none(id=event_id)
+    if event is None or event.state is EventState.CANCELLED or not is_wanted(event, entry):
+        return False
+    return not await ReminderDue.filter(event_id=event_id, key=entry.key).exists()
 
 
 async def next_due(*, after: dt.datetime) -> dt.datetime | None:

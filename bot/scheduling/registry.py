@@ -1,8 +1,8 @@
 """
 The reminders that exist: data, not code.
 
-A fifth one needs one entry here, one task registered under its name, two fields on the mixin and a migration. Source:
-event-reminder-scheduling.md, "Registry pattern".
+A fifth one needs one entry here, one task registered under its name, two fields on the mixin and a migration; see
+CONTRIBUTING.md. Source: event-reminder-scheduling.md, "Registry pattern".
 """
 
 from collections.abc import Iterable

@@ -13,16 +13,15 @@ import pytest
 
 from bot.clock import SystemClock
 from bot.database import (
-    AlreadyRunningError,
     DatabaseLeaseClock,
     DatabaseUnavailableError,
-    InstanceLock,
     UnknownDatabaseError,
     dialect_of,
     opened,
     shown_url,
     sqlite_path,
 )
+from bot.instance_lock import AlreadyRunningError, InstanceLock
 from bot.transactions import Dialect, fetch
 
 SECRET = "s3cretWord"

@@ -215,10 +215,10 @@ async def test_a_failure_that_nothing_tries_again_counts_for_its_own_start_alone
 async def test_what_was_sent_has_no_row_and_another_source_touches_none(database: str, clock: ManualClock) -> None:
     event = await make_event(now=NOW)
 
-    await due_rows.sent(event.id, "event_repost")
+    await due_rows.remove(event.id, "event_repost")
     assert await due_rows.postpone(event.id, "event_repost") is False
     kept = await stored_due()
-    await due_rows.sent(event.id, "event_announcement")
+    await due_rows.remove(event.id, "event_announcement")
 
     assert (len(kept), await stored_due()) == (1, {})
 
@@ -287,7 +287,7 @@ async def test_a_row_is_derived_from_what_another_transaction_is_about_to_record
             " attempts, claimed_at, created_at) VALUES ('event_announcement', $1, 0, 0, $2, TRUE, 0, 1, $3, $3)",
             [event.id, GUILD, NOW],
         )
-        await due_rows.sent(event.id, "event_announcement")
+        await due_rows.remove(event.id, "event_announcement")
         recorded.set()
         await go_on.wait()
 

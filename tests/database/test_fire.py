@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,8 +15,8 @@ from bot.leases.keys import MessageKey
 from bot.leases.ports import ChannelTarget
 from bot.leases.send_once import SendResult
 from bot.message.outgoing import OutgoingMessage
-from bot.ops_notes import raise_fault
 from bot.reminders.fire import ReminderClerk, find_due
+from bot.reminders.missed import tell_missed
 from bot.reminders.task_registry import TASKS, ReminderContext
 from bot.reminders.tasks import ANNOUNCEMENT
 from bot.scheduling import due_rows, registry
@@ -351,7 +352,7 @@ async def test_an_event_put_off_is_announced_once_and_with_its_new_time(
         async def _unit() -> None:
             await Event.filter(id=event.id).update(scheduled_at=NOW + 27 * HOUR)
             await due_rows.refresh([event.id])
-            await mark_changed(event.id, now=clock.now())
+            await mark_changed(event.id, now=clock.now(), debounce=dt.timedelta(seconds=3))
 
         await atomic(_unit)
         bot.services.wake_all(clock.now() + 3 * SECOND)
@@ -417,9 +418,58 @@ async def test_what_began_unsent_is_never_sent_but_recorded_and_told_once(
         (False, "event_started", 0)
     ] * 3
     assert await stored_due() == {}
-    assert [text.partition(",")[0] for text in told(discord)] == [
-        "3 reminder(s) were not sent before their event began"
-    ]
+    assert [len(text.splitlines()) for text in told(discord)] == [1 + 3]
+
+
+async def test_what_begins_unsent_one_after_the_other_is_gathered_in_one_note_until_it_is_told(
+    database: str, clock: ManualClock, discord: FakeDiscord
+) -> None:
+    await make_guild()
+    for place in range(3):
+        await make_event(now=NOW, name=f"Raid {place}", starts_in=(10 + 10 * place) * MINUTE)
+    bot = await process(discord, clock)
+    discord.next_sends = [refused(ErrorClass.OUTAGE)] * 999
+
+    await bot.run_until(NOW + HOUR, at_most_apart=30 * SECOND)
+    discord.next_sends = []
+    await bot.run_until(NOW + 2 * HOUR, at_most_apart=30 * SECOND)
+
+    assert len(told(discord)) == 1
+    assert all(f"Raid {place}" in told(discord)[0] for place in range(3))
+
+
+async def test_a_failure_that_no_attempt_followed_before_the_start_is_told(
+    database: str, clock: ManualClock, discord: FakeDiscord
+) -> None:
+    await make_guild()
+    event = await make_event(now=NOW, starts_in=10 * MINUTE)
+    discord.next_sends = [refused(ErrorClass.OUTAGE)]
+    first = await process(discord, clock, name="first")
+    await first.run(CHECK_EVENT_REMINDERS)
+    clock.advance(11 * MINUTE)
+
+    second = await process(discord, clock, name="second")
+    await second.tick()
+
+    assert discord.in_channel() == []
+    assert [(row.success, row.error_class) for row in await log_rows()] == [(False, "outage"), (False, "event_started")]
+    assert event.name in told(discord)[0]
+
+
+async def test_a_cancelled_event_whose_send_had_failed_is_not_told_as_missed(
+    database: str, clock: ManualClock, discord: FakeDiscord
+) -> None:
+    await make_guild()
+    event = await make_event(now=NOW, starts_in=HOUR)
+
+    async def _cancelled_meanwhile(_: OutgoingMessage) -> None:
+        await Event.filter(id=event.id).update(state=EventState.CANCELLED)
+
+    discord.before_send = _cancelled_meanwhile
+    discord.next_sends = [refused(ErrorClass.RATE_LIMITED)]
+    await (await process(discord, clock)).run_until(NOW + 2 * HOUR)
+
+    assert told(discord) == []
 
 
 async def test_the_start_is_the_first_moment_at_which_nothing_is_sent(
@@ -522,9 +572,7 @@ async def test_an_outage_up_to_the_start_is_told(database: str, clock: ManualClo
     await (await process(discord, clock)).run_until(NOW + 10 * MINUTE)
 
     assert [at - NOW for at, channel in discord.attempts if channel == CHANNEL] == [NOTHING, 30 * SECOND, 90 * SECOND]
-    assert [text.partition(",")[0] for text in told(discord)] == [
-        "A reminder of event #1 was not sent before its event began"
-    ]
+    assert ["Not announced before they began" in text for text in told(discord)] == [True]
 
 
 async def test_a_forbidden_channel_costs_an_attempt_an_hour_and_one_note_while_others_go_out_on_time(
@@ -635,12 +683,12 @@ async def test_a_missed_reminder_that_cannot_be_recorded_stops_no_other_guilds(
     clock.advance(HOUR)
     bot = await process(discord, clock)
 
-    async def _fails_for_one(guild_id: int, fault: str, says: str, *, now: dt.datetime) -> None:
+    async def _fails_for_one(guild_id: int, event_ids: Sequence[int], *, now: dt.datetime) -> None:
         if guild_id == GUILD:
             raise OperationalError("disk full")
-        await raise_fault(guild_id, fault, says, now=now)
+        await tell_missed(guild_id, event_ids, now=now)
 
-    monkeypatch.setattr("bot.reminders.fire.raise_fault", _fails_for_one)
+    monkeypatch.setattr("bot.reminders.fire.tell_missed", _fails_for_one)
     await bot.run(CHECK_EVENT_REMINDERS)
     recorded = [row.guild_id for row in await log_rows()]
     monkeypatch.undo()

@@ -56,7 +56,7 @@ async def slots(series: EventRepeater | None = None) -> list[str]:
 
 
 def a_generator(agenda: Agenda | None = None) -> Generator:
-    return Generator(agenda or Agenda(), every=HOUR)
+    return Generator(agenda or Agenda(), instance="test", debounce=dt.timedelta(seconds=3), every=HOUR)
 
 
 async def daily(**fields: object) -> EventRepeater:

@@ -44,7 +44,7 @@ UPCOMING, SIGNUPS_OPEN, ROLL_CALL, IN_PROGRESS, COMPLETED, CANCELLED = EventStat
 
 
 def a_lifecycle(agenda: Agenda | None = None) -> Lifecycle:
-    return Lifecycle(agenda or Agenda(), debounce=DEBOUNCE, cleanup_every=HOUR)
+    return Lifecycle(agenda or Agenda(), instance="test", debounce=DEBOUNCE, cleanup_every=HOUR)
 
 
 async def moved_by_time(fields: dict[str, object], starts_in: dt.timedelta, *, cleanup: bool = False) -> EventState:

@@ -237,3 +237,17 @@ async def test_times_compare_by_their_moment_whatever_zone_they_are_asked_in(
     by_statement = await fetch("SELECT heartbeat_at FROM instance WHERE heartbeat_at <= $1", [IN_TOKYO + shift])
 
     assert (by_model, [moment(row["heartbeat_at"]) for row in by_statement]) == (found, [NOON] * found)
+
+
+async def test_a_schema_of_its_own_on_postgresql_is_migrated_and_then_fits(empty_postgres_url: str) -> None:
+    async with opened(empty_postgres_url):
+        await fetch("CREATE SCHEMA tocsin")
+        name = (await fetch("SELECT current_database() AS name"))[0]["name"]
+        await fetch(f'ALTER DATABASE "{name}" SET search_path = tocsin')
+
+    async with opened(empty_postgres_url):
+        applied = await migrate(empty_postgres_url)
+
+        await require_migrated()
+        assert len(applied) > 0
+        assert await migrate(empty_postgres_url) == []

@@ -7,7 +7,8 @@ import pytest
 from bot.clock import ManualClock
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import MessageKey
-from bot.leases.ports import Attempt, Delivered
+from bot.leases.ledger import HeldRow, Lease
+from bot.leases.ports import Attempt, Delivered, HistoryUnreadableError
 from bot.leases.send_once import OneWayOut, SendOptions
 from bot.ops_notes import (
     OpsNoteTeller,
@@ -17,6 +18,7 @@ from bot.ops_notes import (
     post_fault,
     post_fault_sentence,
     raise_fault,
+    tell_unreadable,
 )
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import TELL_OPS_NOTES
@@ -298,7 +300,7 @@ async def test_raising_a_fault_twice_at_once_makes_one_note(database: str, clock
     [
         pytest.param(FORBIDDEN, f"in <#{CHANNEL}>: I lack Send Messages, Embed Links there", id="forbidden"),
         pytest.param(SendError(ErrorClass.FORBIDDEN, ""), "I lack a permission there", id="forbidden, unknown why"),
-        pytest.param(SendError(ErrorClass.GONE, ""), f"The channel {CHANNEL}", id="gone"),
+        pytest.param(SendError(ErrorClass.GONE, ""), f"I cannot post in <#{CHANNEL}>: it is gone", id="gone"),
         pytest.param(SendError(ErrorClass.INVALID, ""), f"A post for <#{CHANNEL}> was refused", id="invalid"),
         pytest.param(SendError(ErrorClass.NO_CHANNEL, ""), "no announcement channel is set", id="no channel"),
         pytest.param(SendError(ErrorClass.CDN_BLOCK, ""), "I pause everything for ten minutes", id="cdn block"),
@@ -345,3 +347,32 @@ async def test_a_post_in_another_channel_mends_no_fault_of_this_one(database: st
     await observer.on_sent(attempt, Delivered(9, CHANNEL + 1), now=clock.now())
 
     assert (await OpsNote.get()).says != ""
+
+
+async def test_notes_of_guilds_that_cannot_be_reached_hold_back_no_others(
+    database: str, clock: ManualClock, discord: FakeDiscord
+) -> None:
+    for guild_id in range(1, 251):
+        await GuildSettings.create(guild_id=guild_id, ops_channel_id=OPS)
+        await raise_fault(guild_id, "a fault", f"of {guild_id}", now=clock.now())
+
+    teller = OpsNoteTeller(way_out(discord), is_available=lambda guild_id: guild_id == 250)
+    await teller.tell_ops_notes(clock.now())
+
+    assert told(discord) == [(OPS, "note #250.1")]
+
+
+@pytest.mark.parametrize(
+    ("lacks_permission", "words"),
+    [(True, "Grant me View Channel and Read Message History"), (False, "I look again every minute")],
+    ids=["a permission is missing", "Discord is down"],
+)
+async def test_an_unreadable_history_is_told_with_what_can_be_done_about_it(
+    database: str, clock: ManualClock, lacks_permission: bool, words: str
+) -> None:
+    lease = Lease(1, MessageKey("event_announcement", 1), "token", 1, clock.now())
+    row = HeldRow(lease, GUILD, CHANNEL, "#1", 0, 0, "one", None, None)
+
+    await tell_unreadable(row, HistoryUnreadableError("why", lacks_permission=lacks_permission), clock.now())
+
+    assert words in (await OpsNote.get()).says

@@ -63,7 +63,7 @@ async def change(event: Event, bot: Process, clock: ManualClock, **fields: objec
 
     async def _unit() -> None:
         await Event.filter(id=event.id).update(**fields)
-        await mark_changed(event.id, now=clock.now())
+        await mark_changed(event.id, now=clock.now(), debounce=dt.timedelta(seconds=3))
 
     await atomic(_unit)
     bot.services.agenda.wake(SYNC_DISCORD_EVENTS, clock.now() + 3 * SECOND)
@@ -303,17 +303,47 @@ async def test_a_forbidden_edit_is_told_once_and_tried_each_hour(
     assert len(discord.in_channel(OPS_CHANNEL)) == 1
 
 
-async def test_a_forbidden_edit_of_an_event_no_longer_ahead_is_given_up(
+async def test_a_forbidden_edit_that_says_cancelled_is_tried_again_until_the_event_would_be_over(
     database: str, clock: ManualClock, discord: FakeDiscord
 ) -> None:
-    bot, event, _ = await announced(discord, clock)
+    bot, event, post = await announced(discord, clock)
     await change(event, bot, clock, state=EventState.CANCELLED)
-    discord.next_edits = [refused(ErrorClass.FORBIDDEN)] * 9
+    discord.next_edits = [refused(ErrorClass.FORBIDDEN)] * 2
 
     await bot.run_until(NOW + 3 * HOUR)
 
-    assert discord.edit_attempts == 1
+    assert discord.edit_attempts == 3
+    assert post.shown.embed is not None
+    assert post.shown.embed.title.startswith("Cancelled: ")
+
+
+async def test_a_forbidden_edit_of_an_event_that_is_over_is_given_up(
+    database: str, clock: ManualClock, discord: FakeDiscord
+) -> None:
+    bot, event, _ = await announced(discord, clock)
+    await change(event, bot, clock, name="Other")
+    discord.next_edits = [refused(ErrorClass.FORBIDDEN)] * 99
+
+    await bot.run_until(event.scheduled_at + 4 * HOUR)
+
+    # An edit an hour from noon on, while the event of two hours at six was not over.
+    assert discord.edit_attempts == 9
     assert (await Event.get(id=event.id)).post_due_at is None
+
+
+async def test_a_block_before_discord_stops_edits_and_a_refused_token_stops_the_process(
+    database: str, clock: ManualClock, discord: FakeDiscord
+) -> None:
+    bot, event, _ = await announced(discord, clock)
+    await change(event, bot, clock, name="Other")
+    discord.next_edits = [refused(ErrorClass.CDN_BLOCK), refused(ErrorClass.UNAUTHORIZED)]
+
+    await bot.run_until(clock.now() + 9 * MINUTE)
+    while_blocked = discord.edit_attempts
+    await bot.run_until(clock.now() + 2 * MINUTE)
+
+    assert while_blocked == 1
+    assert len(bot.stopped) >= 1
 
 
 async def test_two_processes_that_edit_at_once_end_with_the_truth(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.database import InstanceLock
+from bot.instance_lock import InstanceLock
 from tests.schedules import mixed_schedule
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,7 +65,7 @@ def test_tocsin_alone_explains_itself(tmp_path: Path) -> None:
     done = tocsin(tmp_path)
 
     assert done.returncode == 0
-    for command in ("run", "check", "migrate", "import", "simulate", "demo", "version"):
+    for command in ("run", "check", "migrate", "import", "guild", "simulate", "demo", "version"):
         assert command in done.stdout
 
 
@@ -130,7 +130,8 @@ def test_check_says_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
     done = tocsin(tmp_path, "check")
 
     assert done.returncode == 0
-    assert "has every table" in done.stdout
+    assert "no config.toml here: the defaults" in done.stdout
+    assert f"The database at {tmp_path}/data/tocsin.db opens and has every table." in done.stdout
     assert "No token is set" in done.stdout
 
 
@@ -207,6 +208,19 @@ async def test_a_second_run_on_one_database_is_refused_in_words(tmp_path: Path) 
 
     assert done.returncode == 1
     assert "Another `tocsin run` already holds the database" in done.stderr
+
+
+def test_the_channels_of_a_guild_are_set_and_shown(tmp_path: Path) -> None:
+    tocsin(tmp_path, "import", schedule_file(tmp_path, {"series": [RAID]}), "--guild", "5")
+
+    first = tocsin(tmp_path, "guild", "--guild", "5", "--announce-in", "77")
+    second = tocsin(tmp_path, "guild", "--guild", "5", "--tell-in", "78")
+
+    assert first.stdout == (
+        "Events are announced in channel 77. Trouble is told in the log alone: no channel is set.\n"
+    )
+    assert second.stdout == "Events are announced in channel 77. Trouble is told in channel 78.\n"
+    assert stored(tmp_path, "audit_log WHERE action = 'settings.edit'") == 2
 
 
 def test_simulate_prints_a_json_object_for_each_message_and_the_counts(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot import log
-from bot.log import configure_logging, get_logger, hide_secret, keep_secrets
+from bot.log import configure_logging, hide_secret, keep_secrets
 
 TOKEN = "MTAxMjM0NTY3ODkwMTIzNDU2Nw.GxYzAb.planted-planted-planted-planted-12"
 # Every way of quoting changes one of its characters.
@@ -67,7 +67,7 @@ def raise_and_log(secret: str) -> None:
     try:
         refuse(secret)
     except ValueError:
-        get_logger("bot.x").exception("failed")
+        structlog.get_logger("bot.x").exception("failed")
         logging.getLogger("tortoise").exception("failed")
 
 
@@ -75,7 +75,7 @@ def raise_from_and_log(secret: str) -> None:
     try:
         refuse_twice(secret)
     except RuntimeError:
-        get_logger("bot.x").exception("failed")
+        structlog.get_logger("bot.x").exception("failed")
 
 
 class Unprintable:
@@ -90,7 +90,9 @@ def test_a_json_event_is_one_line_with_its_fields() -> None:
     stream = io.StringIO()
     configure_logging("info", "json", stream)
 
-    get_logger("bot.x").info("reminder_sent", guild=5, key=("event", 7), at=dt.datetime(2026, 1, 2, tzinfo=dt.UTC))
+    structlog.get_logger("bot.x").info(
+        "reminder_sent", guild=5, key=("event", 7), at=dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+    )
 
     line = json.loads(stream.getvalue())
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", line.pop("timestamp"))
@@ -108,7 +110,7 @@ def test_a_console_event_is_one_line_with_its_fields() -> None:
     stream = io.StringIO()
     configure_logging("info", "console", stream)
 
-    get_logger("bot.x").info("reminder_sent", guild=5)
+    structlog.get_logger("bot.x").info("reminder_sent", guild=5)
 
     assert re.fullmatch(r"\S+Z \[info +\] reminder_sent +\[bot\.x\] guild=5\n", stream.getvalue())
 
@@ -116,7 +118,7 @@ def test_a_console_event_is_one_line_with_its_fields() -> None:
 def test_stderr_is_written_to_by_default(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging("info", "json")
 
-    get_logger("bot.x").info("started")
+    structlog.get_logger("bot.x").info("started")
 
     assert capsys.readouterr().out == ""
 
@@ -139,7 +141,7 @@ def test_a_domain_module_needs_nothing_but_structlog(stream: io.StringIO) -> Non
 
 def test_context_variables_are_fields(stream: io.StringIO) -> None:
     with structlog.contextvars.bound_contextvars(guild=12345):
-        get_logger("bot.x").info("one")
+        structlog.get_logger("bot.x").info("one")
 
     assert "12345" in stream.getvalue()
 
@@ -167,7 +169,7 @@ def test_only_the_level_and_above_is_written(
     configure_logging(level, "json", stream)
 
     for name in ("debug", "info", "warning", "error"):
-        getattr(get_logger("bot.x"), name)("said")
+        getattr(structlog.get_logger("bot.x"), name)("said")
         getattr(logging.getLogger("bot.y"), name)("said")
 
     levels = [json.loads(line)["level"] for line in stream.getvalue().splitlines()]
@@ -176,7 +178,7 @@ def test_only_the_level_and_above_is_written(
 
 def test_a_later_call_replaces_the_earlier_one() -> None:
     first, second = io.StringIO(), io.StringIO()
-    logger = get_logger("bot.x")
+    logger = structlog.get_logger("bot.x")
     configure_logging("info", "json", first)
     logger.info("one")
 
@@ -202,7 +204,7 @@ def test_what_libraries_say_for_debugging_is_never_written(name: str, level: Lit
 
 @pytest.mark.parametrize("text", ["a\nforged 2026-01-01 [info] line", "a\r\x1b[2Jb", "a\u2028b\x85c"])
 def test_no_text_can_forge_a_second_line(stream: io.StringIO, text: str) -> None:
-    get_logger("bot.x").info(text, field=text)
+    structlog.get_logger("bot.x").info(text, field=text)
     logging.getLogger("discord.x").info("%s", text)
 
     assert len(stream.getvalue().splitlines()) == 2
@@ -219,7 +221,9 @@ def test_a_value_that_cannot_be_shown_costs_no_event(form: FormatName) -> None:
     loop: dict[str, object] = {}
     loop["self"] = loop
 
-    get_logger("bot.x").info("odd", bad=Unprintable(), loop=loop, huge=1 << 20_000, nan=float("nan"), none=None)
+    structlog.get_logger("bot.x").info(
+        "odd", bad=Unprintable(), loop=loop, huge=1 << 20_000, nan=float("nan"), none=None
+    )
 
     line = stream.getvalue()
     assert "planted" not in line
@@ -245,23 +249,25 @@ def test_a_record_that_cannot_be_formatted_keeps_its_arguments_to_itself(
 
 def bind_and_log(secret: str) -> None:
     structlog.contextvars.bind_contextvars(value=secret)
-    get_logger("bot.x").info("got")
+    structlog.get_logger("bot.x").info("got")
 
 
 WAYS: dict[str, Callable[[str], None]] = {
-    "event": lambda secret: get_logger("bot.x").info(f"got {secret}!"),
-    "field": lambda secret: get_logger("bot.x").info("got", value=secret),
-    "field name": lambda secret: get_logger("bot.x").info("got", **{f"a {secret}": 1}),
-    "bound field": lambda secret: get_logger("bot.x").bind(value=secret).info("got"),
-    "nested field": lambda secret: get_logger("bot.x").info("got", value={"a": [("b", {secret}, {secret: 1})]}),
-    "object": lambda secret: get_logger("bot.x").info("got", value=Holder(secret)),
-    "object in a list": lambda secret: get_logger("bot.x").info("got", value=[Holder(secret)]),
-    "bytes": lambda secret: get_logger("bot.x").info("got", value=f"x{secret}".encode("ascii", "ignore")),
-    "exception field": lambda secret: get_logger("bot.x").warning("got", error=ValueError(secret)),
+    "event": lambda secret: structlog.get_logger("bot.x").info(f"got {secret}!"),
+    "field": lambda secret: structlog.get_logger("bot.x").info("got", value=secret),
+    "field name": lambda secret: structlog.get_logger("bot.x").info("got", **{f"a {secret}": 1}),
+    "bound field": lambda secret: structlog.get_logger("bot.x").bind(value=secret).info("got"),
+    "nested field": lambda secret: structlog.get_logger("bot.x").info(
+        "got", value={"a": [("b", {secret}, {secret: 1})]}
+    ),
+    "object": lambda secret: structlog.get_logger("bot.x").info("got", value=Holder(secret)),
+    "object in a list": lambda secret: structlog.get_logger("bot.x").info("got", value=[Holder(secret)]),
+    "bytes": lambda secret: structlog.get_logger("bot.x").info("got", value=f"x{secret}".encode("ascii", "ignore")),
+    "exception field": lambda secret: structlog.get_logger("bot.x").warning("got", error=ValueError(secret)),
     "exception": raise_and_log,
     "exception's cause and note": raise_from_and_log,
-    "json in a text": lambda secret: get_logger("bot.x").info("got", body=json.dumps({"code": secret})),
-    "positional argument": lambda secret: get_logger("bot.x").info("got %s", secret),
+    "json in a text": lambda secret: structlog.get_logger("bot.x").info("got", body=json.dumps({"code": secret})),
+    "positional argument": lambda secret: structlog.get_logger("bot.x").info("got %s", secret),
     "record": lambda secret: logging.getLogger("discord.http").warning("got " + secret),  # noqa: G003
     "record's argument": lambda secret: logging.getLogger("discord.http").warning("got %r", [secret]),
     "record's stack": lambda secret: logging.getLogger("discord.http").warning(secret, stack_info=True),

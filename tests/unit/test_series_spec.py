@@ -144,7 +144,7 @@ def test_every_field_says_what_it_may_hold() -> None:
         pytest.param("discord_announcement_role_ids", [1, "2"], [1, 2], id="ids as numbers and text"),
         pytest.param("required_role_id", 2**63 - 1, 2**63 - 1, id="greatest id"),
         pytest.param("attendee_role_id", "123456789012345678", 123456789012345678, id="id as text"),
-        pytest.param("signup_opens_hours", 0, 0, id="sign-ups open at the start"),
+        pytest.param("signup_opens_hours", 1, 1, id="sign-ups open an hour before"),
         pytest.param("signup_opens_hours", 8784, 8784, id="sign-ups open a year before"),
         pytest.param("signup_opens_hours", None, None, id="sign-ups open at once"),
         pytest.param("max_players", 1, 1, id="one place"),
@@ -204,7 +204,7 @@ MIDNIGHT = "2026-01-05 00:00:00+00:00"
 WEEKDAYS = "weekdays such as TU or TU,TH, with monthly such as 2WE or -1FR, or null"
 ONLY_MONTHLY = "which only monthly does; with weekly it must be such as TU or TU,TH"
 IDS_ALLOWED = "a list of at most 100 Discord ids"
-OPENS = "a whole number of hours from 0 to 8784, or null for at once"
+OPENS = "a whole number of hours from 1 to 8784, or null for at once"
 MINUTES = "a whole number of minutes from 1 to 10080 (a week)"
 REFUSED = [
     ("name", "", "'' shows nothing; it must be text of 1 to 100 characters."),
@@ -262,6 +262,7 @@ REFUSED = [
     ("discord_announcement_role_ids", 5, f"5 is not allowed; it must be {IDS_ALLOWED}."),
     ("discord_announcement_role_ids", {}, f"(an object) is not allowed; it must be {IDS_ALLOWED}."),
     ("discord_announcement_role_ids", [1] * 101, f"(a list of 101) is not allowed; it must be {IDS_ALLOWED}."),
+    ("signup_opens_hours", 0, f"0 is not allowed; it must be {OPENS}."),
     ("signup_opens_hours", -1, f"-1 is not allowed; it must be {OPENS}."),
     ("signup_opens_hours", 8785, f"8785 is not allowed; it must be {OPENS}."),
     ("max_players", 0, "0 is not allowed; it must be a whole number from 1, or null for no limit."),
