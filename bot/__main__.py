@@ -4,7 +4,10 @@ The command line of Tocsin.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. A refusal is one clear sentence on stderr.
 """
 
+import contextlib
 import importlib.metadata
+import io
+import os
 import secrets
 import sys
 import zoneinfo
@@ -19,6 +22,7 @@ from cyclopts import App, CycloptsError, Parameter
 from bot.errors import BotError, UsageError
 from bot.log import configure_logging, hide_secret
 from bot.settings import DEFAULT_PATH, Settings, load_settings
+from bot.transactions import DATABASE_ERRORS
 
 _log = structlog.get_logger(__name__)
 
@@ -206,28 +210,53 @@ def _optional_id(value: int | None, option: str) -> int | None:
     return _discord_id(value, option) if value is not None else None
 
 
-def main() -> None:
-    """Run one command and exit with its code; the entry point of ``tocsin``."""
+def _discard_output() -> None:
+    """Keep the interpreter from flushing, at its end, into what cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _explained(error: BaseException) -> tuple[int, str]:  # noqa: PLR0911 -- one return per kind
+    """Return the exit code and the one sentence for what ended a command; empty where nobody needs to be told."""
+    if isinstance(error, CycloptsError):
+        return USAGE_ERROR, f"{str(error).rstrip()} See `tocsin --help`."
+    if isinstance(error, BotError):
+        return USAGE_ERROR if isinstance(error, UsageError) else 1, str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return 130, ""
+    if isinstance(error, BrokenPipeError):
+        return 1, ""  # whoever read the output has what it wanted
+    if isinstance(error, DATABASE_ERRORS):
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        return 1, f"Stopped: {reason}. What was under way is undone, or repaired at the next start."
+    reference = secrets.token_hex(4)
+    _log.error("command_failed", reference=reference, exc_info=error)
+    return 1, f"Tocsin failed in a way it does not know; the log has it under {reference}."
+
+
+def _prepare() -> None:
     # The packaged zone data, whatever the machine brings: every installation resolves a time alike.
     zoneinfo.reset_tzpath(to=[])
+    configure_logging("error", "console")
+    # Names of every language go out, whatever the terminal's own encoding.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def main() -> None:
+    """Run one command and exit with its code; the entry point of ``tocsin``."""
+    _prepare()
     try:
         code = app(sys.argv[1:], exit_on_error=False, print_error=False)
-    except CycloptsError as error:
-        print(f"{str(error).rstrip()} See `tocsin --help`.", file=sys.stderr)
-        sys.exit(USAGE_ERROR)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        sys.exit(USAGE_ERROR)
-    except BotError as error:
-        print(error, file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except Exception:  # noqa: BLE001 -- the last place that can say something in words
-        reference = secrets.token_hex(4)
-        _log.exception("command_failed", reference=reference)
-        print(f"Tocsin failed in a way it does not know; the log has it under {reference}.", file=sys.stderr)
-        sys.exit(1)
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the last place that can say something in words
+        code, sentence = _explained(error)
+        if sentence:
+            print(sentence, file=sys.stderr)
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        if isinstance(error, OSError):
+            _discard_output()
     sys.exit(code if isinstance(code, int) else 0)
 
 

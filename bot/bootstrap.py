@@ -64,6 +64,7 @@ class Ports:
     is_available: Callable[[int], bool]
     stop: Callable[[str], None]
     keep_name: Callable[[], Awaitable[None]] | None = None
+    follow: Callable[[dt.datetime], dt.timedelta] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,9 @@ def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str)
     )
     dispatcher = Dispatcher(ReminderContext(out, ports.clock))
     sweeper = Sweeper(out, agenda=agenda, options=options.sweep, tell_unreadable=tell_unreadable)
-    register = InstanceRegister(instance, instance_name, lease_clock=ports.lease_clock, keep_name=ports.keep_name)
+    register = InstanceRegister(
+        instance, instance_name, lease_clock=ports.lease_clock, keep_name=ports.keep_name, follow=ports.follow
+    )
     return Services(
         agenda=agenda,
         out=out,

@@ -14,11 +14,12 @@ import yarl
 from discord.ext import commands
 
 from bot.bootstrap import Ports, ServiceOptions, Services, build_services
-from bot.clock import Clock, LeaseClock
+from bot.clock import Clock, LeaseClock, SharedClock
 from bot.delivery.channel_poster import ChannelPoster
 from bot.delivery.guild_presence import GuildPresence
 from bot.delivery.request_trace import RequestTrace
 from bot.loops import LoopSet
+from bot.transactions import DATABASE_ERRORS
 
 _log = structlog.get_logger(__name__)
 
@@ -93,6 +94,7 @@ class TocsinBot(commands.Bot):
             is_available=self.presence.is_available,
             stop=on_stop or self._log_stop,
             keep_name=keep_name,
+            follow=clock.follow if isinstance(clock, SharedClock) else None,
         )
         self.services: Services = build_services(ports, options or ServiceOptions(), instance_name=instance_name)
         self.loops = LoopSet(self.services.agenda, clock, before=self.wait_until_ready)
@@ -136,9 +138,9 @@ class TocsinBot(commands.Bot):
             if self._entered:
                 self._entered = False
                 await asyncio.wait_for(self.services.leave(), _LEAVE_SECONDS)
-        except TimeoutError:
+        except DATABASE_ERRORS as error:  # a timeout is one of them
             # What is not recorded now is repaired at the next start.
-            _log.warning("not_left_in_time")
+            _log.warning("not_left_in_time", error=type(error).__name__)
         finally:
             await self._close_in_time()
 

@@ -9,6 +9,9 @@ import asyncio
 import datetime as dt
 from typing import Protocol
 
+# Below this a difference is the time that asking the database took.
+_CLOSE_ENOUGH = dt.timedelta(seconds=2)
+
 
 class Clock(Protocol):
     """The process's own time."""
@@ -48,6 +51,28 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Wait for ``seconds``, by the monotonic clock: a clock that is set back delays nothing."""
         await asyncio.sleep(max(0.0, seconds))
+
+
+class SharedClock(SystemClock):
+    """
+    The machine's clock, put right by the time that all processes on one database agree on.
+
+    A process whose machine is hours ahead would otherwise take events for begun that are not, and give their reminders
+    up for everybody.
+    """
+
+    def __init__(self) -> None:
+        self._ahead_by = dt.timedelta(0)
+
+    def now(self) -> dt.datetime:
+        """Return the agreed moment, aware UTC."""
+        return super().now() - self._ahead_by
+
+    def follow(self, agreed: dt.datetime) -> dt.timedelta:
+        """Go by ``agreed`` from now on; return how far the machine is ahead of it, zero for what asking takes."""
+        ahead_by = super().now() - agreed
+        self._ahead_by = ahead_by if abs(ahead_by) > _CLOSE_ENOUGH else dt.timedelta(0)
+        return self._ahead_by
 
 
 def _aware(moment: dt.datetime) -> dt.datetime:

@@ -53,6 +53,15 @@ class UnknownDatabaseError(BotError):
         super().__init__(f"{shown_url(url)} is no database address; use sqlite://PATH or postgres://USER@HOST/NAME.")
 
 
+class NewerDatabaseError(BotError):
+    """The database was written by a newer version."""
+
+    def __init__(self, unknown: str) -> None:
+        super().__init__(
+            f"The database has migration {unknown}, which this version does not know; run the newer version."
+        )
+
+
 class UnmigratedError(BotError):
     """The database lacks tables that this version needs."""
 
@@ -181,7 +190,12 @@ def _executor() -> MigrationExecutor:
 
 
 async def pending_migrations() -> list[str]:
-    """Return the names of the migrations that the open database still lacks, oldest first."""
+    """
+    Return the names of the migrations that the open database still lacks, oldest first.
+
+    Raises:
+        NewerDatabaseError: it has one that this version does not know.
+    """
     tables = await fetch(
         "SELECT name FROM sqlite_master WHERE name = 'tortoise_migrations'"
         if dialect() is Dialect.SQLITE
@@ -191,7 +205,12 @@ async def pending_migrations() -> list[str]:
     if not tables:
         await executor.loader.build_graph()
         return sorted(key.name for key in executor.loader.graph.nodes)
-    return [step.migration.name for step in await executor.plan()]
+    plan = await executor.plan()
+    known = {key.name for key in executor.loader.graph.nodes}
+    unknown = sorted(key.name for key in await executor.recorder.applied_migrations() if key.name not in known)
+    if unknown:
+        raise NewerDatabaseError(unknown[-1])
+    return [step.migration.name for step in plan]
 
 
 async def require_migrated() -> None:
@@ -218,7 +237,7 @@ async def migrate(url: str) -> list[str]:
 async def _migration_lock(url: str) -> AsyncIterator[None]:
     if dialect_of(url) is Dialect.SQLITE:
         # Waited for without holding the loop, in which the holder may have to go on.
-        lock = filelock.AsyncFileLock(f"{sqlite_path(url)}.migrate.lock", timeout=_MIGRATION_PATIENCE_SECONDS)
+        lock = filelock.AsyncFileLock(f"{place(url)}.migrate.lock", timeout=_MIGRATION_PATIENCE_SECONDS)
         try:
             await lock.acquire()
         except filelock.Timeout as error:

@@ -8,7 +8,7 @@ one ``run`` may use it at a time; on PostgreSQL an advisory lock on a connection
 import asyncpg
 import filelock
 
-from bot.database import DatabaseUnavailableError, dialect_of, postgres_dsn, sqlite_path
+from bot.database import DatabaseUnavailableError, dialect_of, place, postgres_dsn
 from bot.errors import BotError
 from bot.transactions import Dialect
 
@@ -48,7 +48,8 @@ class InstanceLock:
     def _hold_file(self) -> None:
         if self._file is not None:
             return
-        path = sqlite_path(self._url)
+        # Resolved: through a link it is the same file, and must be the same lock.
+        path = place(self._url)
         lock = filelock.FileLock(f"{path}.run.lock", timeout=0)
         try:
             lock.acquire()

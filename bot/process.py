@@ -11,6 +11,8 @@ import datetime as dt
 import os
 import signal
 import socket
+import sys
+import threading
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -19,7 +21,7 @@ import structlog
 
 from bot.bootstrap import ServiceOptions
 from bot.client import TocsinBot, point_to
-from bot.clock import SystemClock
+from bot.clock import SharedClock
 from bot.database import DatabaseLeaseClock, migrate, opened, require_migrated
 from bot.errors import BotError, UsageError
 from bot.instance_lock import AlreadyRunningError, InstanceLock
@@ -30,6 +32,12 @@ from bot.loops import silence_voice_warning
 from bot.settings import Settings
 
 _log = structlog.get_logger(__name__)
+
+
+# What the client and the database may take to close: ten seconds in all with the grace as it is set.
+_BEYOND_GRACE_SECONDS = 2.5
+_AUTHENTICATION_FAILED = 4004
+_REFUSED = "Discord refuses the bot's token: set DISCORD_TOKEN to the current one and start again."
 
 
 class NoTokenError(UsageError):
@@ -130,7 +138,7 @@ async def _run_bot(settings: Settings, token: str, lock: InstanceLock) -> None:
             _cannot_go_on(str(error))
 
     bot = TocsinBot(
-        clock=SystemClock(),
+        clock=SharedClock(),
         lease_clock=DatabaseLeaseClock(),
         options=service_options(settings),
         instance_name=instance_name(settings),
@@ -145,11 +153,26 @@ async def _run_bot(settings: Settings, token: str, lock: InstanceLock) -> None:
     try:
         await asyncio.wait({started, stopped}, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        _stop_hard_after(settings.process.shutdown_grace_seconds + _BEYOND_GRACE_SECONDS)
         await bot.shut_down(grace=_span(settings.process.shutdown_grace_seconds))
         stopped.cancel()
         await _ended(started, reasons)
     if reasons:
         raise CannotGoOnError(reasons[0])
+
+
+def _stop_hard_after(seconds: float) -> None:
+    """End the process after ``seconds`` whatever hangs: a database that does not answer would hold it for ever."""
+
+    def _stop_hard() -> None:
+        sys.stderr.write("Stopped hard: something did not end in time. The next start repairs what it left.\n")
+        sys.stderr.flush()
+        os._exit(1)
+
+    # A thread of its own, since what hangs may be the loop; a daemon, so that it never keeps a process that ended.
+    watchdog = threading.Timer(seconds, _stop_hard)
+    watchdog.daemon = True
+    watchdog.start()
 
 
 async def _ended(started: "asyncio.Task[None]", reasons: list[str]) -> None:
@@ -160,11 +183,14 @@ async def _ended(started: "asyncio.Task[None]", reasons: list[str]) -> None:
     except asyncio.CancelledError:
         return
     except discord.LoginFailure:
-        reasons.append("Discord refuses the bot's token: set DISCORD_TOKEN to the current one and start again.")
+        reasons.append(_REFUSED)
     except discord.PrivilegedIntentsRequired:
         reasons.append("Discord asks for an intent that Tocsin does not use; is the token another bot's?")
     except (discord.HTTPException, discord.GatewayNotFound, discord.ConnectionClosed, aiohttp.ClientError) as error:
         _log.warning("client_ended", error=type(error).__name__)
+        if isinstance(error, discord.ConnectionClosed) and error.code == _AUTHENTICATION_FAILED:
+            reasons.append(_REFUSED)
+            return
         reasons.append(f"Discord could not be reached ({type(error).__name__}); is there a network, and is Discord up?")
 
 

@@ -129,12 +129,13 @@ class RequestTrace:
         """
         Return the time of Discord's last answer, carried on by the monotonic clock; before the first the machine's.
 
-        A suspended host makes it late, never early: the history is then read further back than needed.
+        A suspended host makes it late, never early: the history is then read further back than needed. So does a
+        machine whose clock is behind; one on the way whose Date is ahead of the machine is not believed.
         """
         if self._answered is None:
             return self._clock.now()
         date, at = self._answered
-        return date + dt.timedelta(seconds=time.monotonic() - at)
+        return min(date + dt.timedelta(seconds=time.monotonic() - at), self._clock.now())
 
     async def _started(
         self, _session: aiohttp.ClientSession, _context: SimpleNamespace, _params: aiohttp.TraceRequestStartParams

@@ -17,6 +17,8 @@ from bot.operations.schedule_import import read_schedule_file
 
 _MOST_DAYS = 366
 _MOST_CRASHES = 1_000
+# Discord's ids begin in 2015; beyond the last year a date has no next one.
+_FIRST_YEAR, _LAST_YEAR = 2016, 2900
 
 
 async def simulate_file(file: Path, *, start: dt.date, days: int, seed: int, crashes: int, database: str | None) -> int:
@@ -30,6 +32,7 @@ async def simulate_file(file: Path, *, start: dt.date, days: int, seed: int, cra
     """
     _check_range("--days", days, 1, _MOST_DAYS)
     _check_range("--crashes", crashes, 0, _MOST_CRASHES)
+    _check_range("--start: the year", start.year, _FIRST_YEAR, _LAST_YEAR)
     series = read_schedule_file(file)
     with _database(database) as url:
         plan = Simulation(

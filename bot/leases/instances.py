@@ -20,6 +20,7 @@ _log = structlog.get_logger(__name__)
 
 # A row this old belongs to a process that is long gone: its leases were taken over hours ago.
 _FORGOTTEN_AFTER = dt.timedelta(days=1)
+_WORTH_SAYING = dt.timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +46,20 @@ class InstanceRegister:
         *,
         lease_clock: LeaseClock,
         keep_name: Callable[[], Awaitable[None]] | None = None,
+        follow: Callable[[dt.datetime], dt.timedelta] | None = None,
         shard_ids: Sequence[int] = (),
     ) -> None:
         self.instance = instance
         self._name = name
         self._lease_clock = lease_clock
         self._keep_name = keep_name
+        self._follow = follow
+        self._ahead_by = dt.timedelta(0)
         self._shard_ids = list(shard_ids)
 
     async def enter(self) -> int:
         """Write this process's row and remove those of its dead predecessors; return how many there were."""
-        now = await self._lease_clock.now()
+        now = await self._agreed()
 
         async def _unit() -> int:
             gone = await Instance.filter(name=self._name).exclude(id=self.instance).delete()
@@ -71,14 +75,24 @@ class InstanceRegister:
         """
         Say that this process lives; a row that somebody removed is written again. It names no next moment.
 
-        ``keep_name``, where given, first takes the name's lock again should its connection have been lost.
+        The process's own clock is put right by the lease clock. ``keep_name``, where given, first takes the name's lock
+        again should its connection have been lost.
         """
         if self._keep_name is not None:
             await self._keep_name()
-        now = await self._lease_clock.now()
+        now = await self._agreed()
         if not await Instance.filter(id=self.instance).update(heartbeat_at=now):
             await self._write(now)
         return None
+
+    async def _agreed(self) -> dt.datetime:
+        """Return the lease clock's moment, and let the process's own clock go by it."""
+        now = await self._lease_clock.now()
+        ahead_by = self._follow(now) if self._follow is not None else dt.timedelta(0)
+        if abs(ahead_by - self._ahead_by) > _WORTH_SAYING:
+            _log.warning("clock_differs_from_database", ahead_by_seconds=round(ahead_by.total_seconds()))
+        self._ahead_by = ahead_by
+        return now
 
     async def _write(self, now: dt.datetime) -> None:
         row = Instance(id=self.instance, name=self._name, started_at=now, heartbeat_at=now, shard_ids=self._shard_ids)

@@ -101,7 +101,9 @@ class OutcomeRecorder:
             return done
 
         released = await atomic(_unit)
-        self._on_closed(lease.id)
+        # Lost, the row is still open, and somebody of this process may have asked under it meanwhile.
+        if released:
+            self._on_closed(lease.id)
         return released
 
     async def settle(self) -> None:

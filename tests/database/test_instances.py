@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 
-from bot.clock import InjectedLeaseClock, ManualClock
+from bot.clock import InjectedLeaseClock, ManualClock, SharedClock, SystemClock
 from bot.leases.instances import InstanceRegister, new_instance_id
 from models.instance import Instance
 
@@ -92,6 +92,21 @@ async def test_a_heartbeat_goes_by_the_lease_clock_not_by_the_process(
     await process.beat(clock.now() + DAY)
 
     assert (await Instance.get(id="a")).heartbeat_at == clock.now()
+
+
+async def test_a_process_whose_machine_is_ahead_goes_by_the_time_of_all(
+    database: str, clock: ManualClock, lease_clock: InjectedLeaseClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = SharedClock()
+    monkeypatch.setattr(SystemClock, "now", lambda _: clock.now() + 2 * DAY)
+    process = InstanceRegister("a", "host", lease_clock=lease_clock, follow=own.follow)
+
+    await process.enter()
+    at_start = own.now()
+    monkeypatch.setattr(SystemClock, "now", lambda _: clock.now() - DAY)
+    await process.beat(own.now())
+
+    assert (at_start, own.now()) == (clock.now(), clock.now())
 
 
 async def test_a_row_that_somebody_removed_is_written_again(

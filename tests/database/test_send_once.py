@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 import itertools
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -571,6 +572,21 @@ async def test_a_row_fenced_to_be_looked_into_is_not_sent_by_a_sender_meanwhile(
     result = await send(out)
 
     assert fenced is not None
+    assert (result, len(discord.visible)) == (SendResult.ALREADY_CLAIMED, 1)
+
+
+async def test_a_release_that_lost_its_lease_does_not_forget_what_may_have_left(
+    database: str, discord: FakeDiscord
+) -> None:
+    out = way_out(discord)
+    discord.answers.append(Accepted(then=lost_answer()))
+    await send(out)
+    lease = (await ledger.held_rows())[0].lease
+
+    released = await out.recorder.release(Attempt(KEY, GUILD, CHANNEL), replace(lease, token="lost"), delete=False)
+    result = await send(out)
+
+    assert not released
     assert (result, len(discord.visible)) == (SendResult.ALREADY_CLAIMED, 1)
 
 

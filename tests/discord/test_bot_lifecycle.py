@@ -203,9 +203,8 @@ async def test_a_database_that_fails_at_the_stop_does_not_keep_the_client_open(
     async def _lost() -> None:
         raise ConnectionResetError(errno.ECONNRESET, "the database is gone")
 
-    with pytest.raises(ConnectionResetError):
-        async with unconnected() as bot:
-            monkeypatch.setattr(bot.services.register, "leave", _lost)
+    async with unconnected() as bot:
+        monkeypatch.setattr(bot.services.register, "leave", _lost)
 
     assert bot.is_closed()
     assert loop_tasks() == []

@@ -285,3 +285,101 @@ def test_the_story_tells_each_message_and_closes_with_a_count(tmp_path: Path) ->
     assert len(visible) == 6
     assert lines[-1] == "6 messages became visible, 0 of them twice."
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("start", ["0001-01-01", "2014-12-31", "9999-12-20"])
+def test_a_start_that_discords_ids_do_not_reach_is_refused(tmp_path: Path, start: str) -> None:
+    document = schedule_file(tmp_path, {"series": [RAID]})
+
+    done = tocsin(tmp_path, "simulate", document, "--start", start, "--days", "5")
+
+    assert done.returncode == 2
+    assert "allowed is a whole number from 2016 to 2900" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_reader_that_goes_away_leaves_no_trace(tmp_path: Path) -> None:
+    document = schedule_file(tmp_path, mixed_schedule())
+    command = f"{sys.executable} -m bot simulate {document} --start 2026-03-01 --days 30 | head -n 1"
+
+    done = subprocess.run(  # noqa: S602 -- our own program, and the pipe is what is tested
+        command, shell=True, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert json.loads(done.stdout)["kind"] == "announcement"
+    assert "Traceback" not in done.stderr
+    assert "Error" not in done.stderr
+
+
+def test_a_full_disk_behind_the_output_is_one_sentence(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 -- a device
+        done = subprocess.run(
+            [sys.executable, "-m", "bot", "version"],
+            cwd=tmp_path,
+            env=environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_names_of_every_language_go_out_whatever_the_locale(tmp_path: Path) -> None:
+    name = "\u591c\u306e\u96c6\u3044 \u0644\u064a\u0644\u0629 \U0001f514"
+    document = schedule_file(tmp_path, {"series": [{**RAID, "name": name}]})
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "bot", "simulate", document, "--start", "2026-03-01", "--days", "7"],
+        cwd=tmp_path,
+        env=environment(**plain),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        out, errors = process.communicate(timeout=60)
+
+    assert process.returncode == 0, errors
+    assert json.loads(out.decode("utf-8").splitlines()[0])["series"] == name
+
+
+def test_a_database_that_another_program_wrote_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with sqlite3.connect(tmp_path / "data" / "tocsin.db") as session:
+        session.execute("CREATE TABLE event (other INTEGER)")
+
+    done = tocsin(tmp_path, "migrate")
+
+    assert done.returncode == 1
+    assert 'Stopped: table "event" already exists' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_database_of_a_newer_version_is_refused_in_words(tmp_path: Path) -> None:
+    tocsin(tmp_path, "migrate")
+    with sqlite3.connect(tmp_path / "data" / "tocsin.db") as session:
+        session.execute(
+            "INSERT INTO tortoise_migrations (app, name, applied_at) VALUES ('models', '0999_later', '2026-01-01')"
+        )
+
+    done = tocsin(tmp_path, "import", schedule_file(tmp_path, {"series": [RAID]}), "--guild", "5")
+
+    assert done.returncode == 1
+    assert "The database has migration 0999_later, which this version does not know" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+async def test_a_link_to_the_database_is_the_same_database(tmp_path: Path) -> None:
+    tocsin(tmp_path, "migrate")
+    (tmp_path / "link.db").symlink_to(tmp_path / "data" / "tocsin.db")
+    lock = InstanceLock(f"sqlite://{tmp_path}/link.db", "first")
+    await lock.hold()
+
+    done = tocsin(tmp_path, "run", DISCORD_TOKEN="not.asked.for")
+    await lock.release()
+
+    assert "Another `tocsin run` already holds the database" in done.stderr

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.clock import InjectedLeaseClock, ManualClock, SystemClock
+from bot.clock import InjectedLeaseClock, ManualClock, SharedClock, SystemClock
 
 NOON = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -71,3 +71,20 @@ async def test_the_machines_clock_is_aware_and_does_not_wait_for_the_past() -> N
 
     assert before.tzinfo is dt.UTC
     assert dt.timedelta(0) <= clock.now() - before < dt.timedelta(seconds=10)
+
+
+@pytest.mark.parametrize(
+    ("ahead_by", "followed"),
+    [(HOUR, True), (-HOUR, True), (dt.timedelta(seconds=1), False), (dt.timedelta(0), False)],
+    ids=["an hour ahead", "an hour behind", "what asking takes", "together"],
+)
+def test_a_process_goes_by_the_time_that_all_agree_on(
+    monkeypatch: pytest.MonkeyPatch, ahead_by: dt.timedelta, followed: bool
+) -> None:
+    clock = SharedClock()
+    monkeypatch.setattr(SystemClock, "now", lambda _: NOON + ahead_by)
+
+    found = clock.follow(NOON)
+
+    assert found == (ahead_by if followed else dt.timedelta(0))
+    assert clock.now() == (NOON if followed else NOON + ahead_by)

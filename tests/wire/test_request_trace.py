@@ -24,7 +24,8 @@ from tests.wire.stub import CHANNEL, DATE, GUILD, Answer, Stub, guild_payload, r
 MARKER = "#7"
 MESSAGE = OutgoingMessage(marker=MARKER, content=f"See you there\n{MARKER}")
 TARGET = ChannelTarget(GUILD, CHANNEL)
-MACHINE_TIME = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+# Later than every Date that the stub tells: a date ahead of the machine is not believed.
+MACHINE_TIME = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
 # The server's silence: nothing but a request that gets no answer is waited for this long.
 SHORT = dt.timedelta(seconds=0.2)
 LONG = dt.timedelta(seconds=30)
@@ -155,6 +156,14 @@ async def test_a_refusal_tells_the_time_too(wire: Wire, monkeypatch: pytest.Monk
     await wire.refusal()
 
     assert wire.trace.now() == DATE + dt.timedelta(hours=1, seconds=5)
+
+
+async def test_a_date_ahead_of_the_machine_is_not_believed(wire: Wire) -> None:
+    wire.stub.date = "Tue, 01 Mar 2095 13:00:05 GMT"
+
+    await wire.send()
+
+    assert wire.trace.now() == MACHINE_TIME
 
 
 @pytest.mark.parametrize(

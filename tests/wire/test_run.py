@@ -5,6 +5,7 @@ import contextlib
 import datetime as dt
 import os
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
@@ -218,3 +219,21 @@ async def test_a_second_process_of_the_same_name_is_refused(postgres_url: str, t
 
     assert second.returncode == 1
     assert "already holds the instance name 'one'" in errors.decode()
+
+
+async def test_a_database_that_hangs_does_not_hold_the_stop_past_its_time(sqlite_url: str, tmp_path: Path) -> None:
+    await plan_one_due_event(sqlite_url)
+    grace = {"TOCSIN__PROCESS__SHUTDOWN_GRACE_SECONDS": "1"}
+    async with running_stub() as stub, tocsin_run(tmp_path, stub, sqlite_url, **grace) as process:
+        await until(lambda: len(stub.visible) > 0)
+        with sqlite3.connect(sqlite_url.removeprefix("sqlite://"), isolation_level=None) as other:
+            # Another process holds the write lock for longer than the whole stop may take.
+            other.execute("BEGIN IMMEDIATE")
+            took = await stop(process)
+            other.execute("ROLLBACK")
+        assert process.stderr is not None
+        said = (await process.stderr.read()).decode()
+
+    assert took <= 5
+    assert "Traceback" not in said
+    assert stub.visible == ["#1"]
