@@ -18,7 +18,8 @@ from aiohttp import WSMsgType, web
 
 GUILD, CHANNEL, OPS, BOT = 9001, 9002, 9003, 9004
 _EPOCH = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
-_ALL_PERMISSIONS = str((1 << 50) - 1)
+# All but Administrator, which no channel could take anything from.
+_ALL_PERMISSIONS = str(((1 << 50) - 1) & ~(1 << 3))
 
 
 def snowflake(sequence: int) -> int:
@@ -36,6 +37,7 @@ class DiscordStub:
     unknown: list[str] = field(default_factory=list)
     identified: int = 0
     refuse_token: bool = False
+    overwrites: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     accepted: asyncio.Event = field(default_factory=asyncio.Event)
     answer: asyncio.Event = field(default_factory=asyncio.Event)
     _ids: Any = field(default_factory=lambda: itertools.count(1))
@@ -79,7 +81,7 @@ class DiscordStub:
     def channel(self, channel_id: int) -> dict[str, Any]:
         name = {CHANNEL: "announcements", OPS: "bot-ops"}[channel_id]
         return {"id": str(channel_id), "type": 0, "guild_id": str(GUILD), "name": name, "position": 0} | {
-            "permission_overwrites": []
+            "permission_overwrites": self.overwrites.get(channel_id, [])
         }
 
     async def post(self, request: web.Request) -> web.Response:
@@ -124,6 +126,22 @@ class DiscordStub:
                 row["embeds"] = [{"type": "rich", **embed} for embed in body.get("embeds") or []]
                 return answered(row)
         return answered({"code": 10008, "message": "Unknown Message"}, status=404)
+
+    async def own_guilds(self, _request: web.Request) -> web.Response:
+        return answered([{"id": str(GUILD), "name": "Wire", "icon": None, "owner": False, "permissions": "0"}])
+
+    async def one_guild(self, request: web.Request) -> web.Response:
+        found = request.match_info["guild"] == str(GUILD)
+        return answered(self.guild()) if found else answered({"code": 10004, "message": "Unknown Guild"}, status=404)
+
+    async def own_member(self, _request: web.Request) -> web.Response:
+        return answered(self.guild()["members"][0])
+
+    async def one_channel(self, request: web.Request) -> web.Response:
+        channel_id = int(request.match_info["channel"])
+        if channel_id not in self.messages:
+            return answered({"code": 10003, "message": "Unknown Channel"}, status=404)
+        return answered(self.channel(channel_id))
 
     async def me(self, _request: web.Request) -> web.Response:
         if self.refuse_token:
@@ -173,6 +191,10 @@ class DiscordStub:
         return [
             web.get(f"{api}/users/@me", self.me),
             web.get(f"{api}/oauth2/applications/@me", self.application),
+            web.get(f"{api}/users/@me/guilds", self.own_guilds),
+            web.get(api + "/guilds/{guild}", self.one_guild),
+            web.get(api + "/guilds/{guild}/members/{member}", self.own_member),
+            web.get(api + "/channels/{channel}", self.one_channel),
             web.post(api + "/channels/{channel}/messages", self.post),
             web.get(api + "/channels/{channel}/messages", self.history),
             web.patch(api + "/channels/{channel}/messages/{message}", self.edit),
