@@ -1,5 +1,6 @@
 """The command line as an operator meets it: a process, its exit code, and what it says."""
 
+import contextlib
 import json
 import os
 import signal
@@ -56,7 +57,7 @@ def schedule_file(folder: Path, document: object) -> str:
 
 
 def stored(folder: Path, table: str) -> int:
-    with sqlite3.connect(folder / "data" / "tocsin.db") as session:
+    with contextlib.closing(sqlite3.connect(folder / "data" / "tocsin.db", isolation_level=None)) as session:
         count: int = session.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]  # noqa: S608 -- the test's own name
     return count
 
@@ -267,7 +268,7 @@ def test_a_simulation_told_to_stop_ends_soon_and_leaves_no_open_lease(tmp_path: 
     assert process.returncode == 1
     assert "Stopped before the end." in errors
     assert took <= 10
-    with sqlite3.connect(database) as session:
+    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as session:
         assert session.execute("SELECT COUNT(*) FROM discord_message_log WHERE success IS NULL").fetchone() == (0,)
         assert session.execute("SELECT COUNT(*) FROM discord_message_log WHERE success").fetchone()[0] > 0
 
@@ -349,7 +350,7 @@ def test_names_of_every_language_go_out_whatever_the_locale(tmp_path: Path) -> N
 
 def test_a_database_that_another_program_wrote_is_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    with sqlite3.connect(tmp_path / "data" / "tocsin.db") as session:
+    with contextlib.closing(sqlite3.connect(tmp_path / "data" / "tocsin.db", isolation_level=None)) as session:
         session.execute("CREATE TABLE event (other INTEGER)")
 
     done = tocsin(tmp_path, "migrate")
@@ -361,7 +362,7 @@ def test_a_database_that_another_program_wrote_is_refused_in_words(tmp_path: Pat
 
 def test_a_database_of_a_newer_version_is_refused_in_words(tmp_path: Path) -> None:
     tocsin(tmp_path, "migrate")
-    with sqlite3.connect(tmp_path / "data" / "tocsin.db") as session:
+    with contextlib.closing(sqlite3.connect(tmp_path / "data" / "tocsin.db", isolation_level=None)) as session:
         session.execute(
             "INSERT INTO tortoise_migrations (app, name, applied_at) VALUES ('models', '0999_later', '2026-01-01')"
         )

@@ -226,7 +226,7 @@ async def test_a_database_that_hangs_does_not_hold_the_stop_past_its_time(sqlite
     grace = {"TOCSIN__PROCESS__SHUTDOWN_GRACE_SECONDS": "1"}
     async with running_stub() as stub, tocsin_run(tmp_path, stub, sqlite_url, **grace) as process:
         await until(lambda: len(stub.visible) > 0)
-        with sqlite3.connect(sqlite_url.removeprefix("sqlite://"), isolation_level=None) as other:
+        with contextlib.closing(sqlite3.connect(sqlite_url.removeprefix("sqlite://"), isolation_level=None)) as other:
             # Another process holds the write lock for longer than the whole stop may take.
             other.execute("BEGIN IMMEDIATE")
             took = await stop(process)
