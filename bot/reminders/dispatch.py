@@ -23,7 +23,8 @@ class Dispatcher:
     def dispatch(self, reminder: ScheduledReminder, event_id: int) -> bool:
         """Start the task of a reminder; False: this process is at it already. Call it outside any transaction."""
         key = (reminder.key, event_id)
-        if key in self._under_way:
+        known = self._under_way.get(key)
+        if known is not None and not known.done():
             return False
         task = asyncio.create_task(self._run(reminder, event_id))
         self._under_way[key] = task
@@ -31,7 +32,8 @@ class Dispatcher:
         return True
 
     def _ended(self, key: tuple[str, int], task: "asyncio.Task[None]") -> None:
-        self._under_way.pop(key, None)
+        if self._under_way.get(key) is task:
+            del self._under_way[key]
         if not task.cancelled():
             task.exception()  # what is no Exception ends the process elsewhere; here it must only not be forgotten
 
@@ -48,8 +50,10 @@ class Dispatcher:
 
     async def drain(self) -> None:
         """Wait until nothing is under way."""
-        while self._under_way:
-            await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+        # Only for what still runs: from Python 3.12 on, waiting for what has ended gives nobody else a turn, and who
+        # takes it off the list would never come to do so.
+        while running := [task for task in self._under_way.values() if not task.done()]:
+            await asyncio.gather(*running, return_exceptions=True)
 
     async def stop(self) -> None:
         """Cancel what is under way and wait for it."""
