@@ -14,7 +14,7 @@ from bot.clock import Clock, LeaseClock
 from bot.events.generate import Generator
 from bot.events.lifecycle import Lifecycle
 from bot.leases.failures import Backoff
-from bot.leases.instances import HeartbeatOptions, InstanceRegister, new_instance_id
+from bot.leases.instances import InstanceRegister, new_instance_id
 from bot.leases.keys import EVENT_REPOST
 from bot.leases.ports import DiscordTime, MessagePort, OutcomeObserver
 from bot.leases.send_once import OneWayOut, SendOptions
@@ -48,7 +48,7 @@ class ServiceOptions:
     generate_every: dt.timedelta = dt.timedelta(hours=1)
     cleanup_every: dt.timedelta = dt.timedelta(hours=1)
     edit_debounce: dt.timedelta = dt.timedelta(seconds=3)
-    heartbeat: HeartbeatOptions = field(default_factory=HeartbeatOptions)
+    heartbeat_every: dt.timedelta = dt.timedelta(seconds=10)
     sweep: SweepOptions = field(default_factory=SweepOptions)
     backoff: Backoff = field(default_factory=Backoff)
 
@@ -161,7 +161,7 @@ def _bodies(  # noqa: PLR0917 -- the joint of all bodies
     teller = OpsNoteTeller(out, is_available=ports.is_available)
     # In the order in which one moment's work is done: who lives, what stands, what moves, what goes out.
     return (
-        Body(bodies.INSTANCE_HEARTBEAT, options.heartbeat.every, register.beat),
+        Body(bodies.INSTANCE_HEARTBEAT, options.heartbeat_every, register.beat),
         Body(bodies.SWEEP_STALE_DISCORD_LEASES, options.sweep_every, sweeper.sweep_stale_discord_leases),
         Body(bodies.GENERATE_UPCOMING_EVENTS, options.generate_every, generator.generate_upcoming_events),
         Body(bodies.OPEN_SCHEDULED_SIGNUPS, options.state_every, lifecycle.open_scheduled_signups),

@@ -26,7 +26,6 @@ from bot.database import DatabaseLeaseClock, migrate, opened, require_migrated
 from bot.errors import BotError, UsageError
 from bot.instance_lock import AlreadyRunningError, InstanceLock
 from bot.leases.failures import Backoff
-from bot.leases.instances import HeartbeatOptions
 from bot.leases.staleness import SweepOptions
 from bot.loops import silence_voice_warning
 from bot.settings import Settings
@@ -66,7 +65,7 @@ def service_options(settings: Settings) -> ServiceOptions:
         generate_every=_span(reminders.generate_seconds),
         cleanup_every=_span(reminders.cleanup_seconds),
         edit_debounce=_span(reminders.edit_debounce_seconds),
-        heartbeat=HeartbeatOptions(_span(cluster.heartbeat_seconds), _span(cluster.dead_after_seconds)),
+        heartbeat_every=_span(cluster.heartbeat_seconds),
         sweep=SweepOptions(
             lease_timeout=_span(reminders.lease_timeout_seconds),
             dead_after=_span(cluster.dead_after_seconds),

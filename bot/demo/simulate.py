@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 
 from bot.client import TocsinBot
-from bot.clock import InjectedLeaseClock
 from bot.database import migrate, opened, shown_url
 from bot.demo.crashes import CrashingTransport, PlannedCrash, SimulatedCrashError, plan_crashes
 from bot.demo.driver import Driver
@@ -109,14 +108,8 @@ class Simulator:
         return self.counts
 
     async def _start_process(self) -> TocsinBot:
-        clock = self._world.clock
-        bot = TocsinBot(
-            clock=clock, lease_clock=InjectedLeaseClock(clock), instance_name="simulated", extensions_to_load=()
-        )
         self._transport = CrashingTransport(self._crashes)
-        await self._world.attach(bot)
-        self._transport.wrap(bot.http, now=self._world.now)
-        return bot
+        return await self._world.start_process(self._transport, name="simulated")
 
     async def _prepare(self, place: Place) -> None:
         settings = GuildSettings(

@@ -11,10 +11,9 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from bot.bootstrap import ServiceOptions
-from bot.client import TocsinBot
-from bot.clock import InjectedLeaseClock
 from bot.database import migrate, opened
 from bot.demo.crashes import CrashingTransport, PlannedCrash
 from bot.demo.driver import Driver
@@ -28,6 +27,9 @@ from bot.scheduling.bodies import SYNC_DISCORD_EVENTS
 from models.event import Event
 from models.guild_settings import GuildSettings
 from models.states import EventState
+
+if TYPE_CHECKING:
+    from bot.client import TocsinBot
 
 # The Monday before both clock changes: the times in New York and in Berlin move apart and together again.
 _START = dt.datetime(2026, 3, 2, 8, 0, tzinfo=dt.UTC)
@@ -75,15 +77,10 @@ class Story:
         self._bot: TocsinBot | None = None
         self._told = _Told()
 
-    async def start_process(self, *crashes: PlannedCrash) -> TocsinBot:
+    async def start_process(self, *crashes: PlannedCrash) -> None:
         """Start a bot process in the world; it dies as planned."""
-        clock = self.world.clock
-        bot = TocsinBot(clock=clock, lease_clock=InjectedLeaseClock(clock), instance_name="demo", extensions_to_load=())
         self._transport = CrashingTransport(list(crashes))
-        await self.world.attach(bot)
-        self._transport.wrap(bot.http, now=self.world.now)
-        self._bot = bot
-        return bot
+        self._bot = await self.world.start_process(self._transport, name="demo")
 
     async def prepare(self) -> None:
         """Found the guild, its channels and its series."""

@@ -18,6 +18,8 @@ from simcord.builders import ChannelHandle, GuildHandle, UserHandle
 from simcord.enums import OverwriteType
 
 from bot.client import TocsinBot
+from bot.clock import InjectedLeaseClock
+from bot.demo.crashes import CrashingTransport
 
 _WORLD_EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -95,6 +97,15 @@ class World:
             env.backend = self._backend
         self._env = env
         await env.start()
+
+    async def start_process(self, transport: CrashingTransport, *, name: str) -> TocsinBot:
+        """Start a bot process that dies as its transport plans; no loop runs, as the driver moves the time."""
+        bot = TocsinBot(
+            clock=self.clock, lease_clock=InjectedLeaseClock(self.clock), instance_name=name, extensions_to_load=()
+        )
+        await self.attach(bot)
+        transport.wrap(bot.http, now=self.now)
+        return bot
 
     async def detach(self) -> None:
         """End the bot process now running; the world stays."""

@@ -8,7 +8,6 @@ be dead. Others are believed dead once their heartbeat is old. Source: 01-domain
 import datetime as dt
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 import structlog
 
@@ -21,14 +20,6 @@ _log = structlog.get_logger(__name__)
 # A row this old belongs to a process that is long gone: its leases were taken over hours ago.
 _FORGOTTEN_AFTER = dt.timedelta(days=1)
 _WORTH_SAYING = dt.timedelta(seconds=2)
-
-
-@dataclass(frozen=True, slots=True)
-class HeartbeatOptions:
-    """How often a process says that it lives, and after what silence it is believed dead."""
-
-    every: dt.timedelta = dt.timedelta(seconds=10)
-    dead_after: dt.timedelta = dt.timedelta(seconds=30)
 
 
 def new_instance_id() -> str:

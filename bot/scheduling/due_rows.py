@@ -101,8 +101,8 @@ def _failed(row: dict[str, object]) -> Tried:
     return Tried(gave_up_at=moment(row["finished_at"]) + _CLOCKS_APART)
 
 
-def _key_of(log_source: str) -> str | None:
-    return next((entry.key for entry in sendable() if entry.log_source == log_source), None)
+def _entry_of(log_source: str) -> ScheduledReminder | None:
+    return next((entry for entry in sendable() if entry.log_source == log_source), None)
 
 
 async def remove(event_id: int, log_source: str) -> bool:
@@ -111,11 +111,11 @@ async def remove(event_id: int, log_source: str) -> bool:
 
     False: there was none, as somebody else was faster.
     """
-    key = _key_of(log_source)
-    if key is None:
+    entry = _entry_of(log_source)
+    if entry is None:
         return False
     await _locked([event_id])
-    rows = await fetch("DELETE FROM reminder_due WHERE event_id = $1 AND key = $2 RETURNING id", [event_id, key])
+    rows = await fetch("DELETE FROM reminder_due WHERE event_id = $1 AND key = $2 RETURNING id", [event_id, entry.key])
     return bool(rows)
 
 
@@ -125,7 +125,7 @@ async def postpone(event_id: int, log_source: str) -> bool:
 
     Return whether it is given up: still wanted, and no attempt is left before the start.
     """
-    entry = next((one for one in sendable() if one.log_source == log_source), None)
+    entry = _entry_of(log_source)
     if entry is None:
         return False
     await refresh([event_id])
