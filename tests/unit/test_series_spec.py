@@ -208,6 +208,7 @@ OPENS = "a whole number of hours from 1 to 8784, or null for at once"
 MINUTES = "a whole number of minutes from 1 to 10080 (a week)"
 REFUSED = [
     ("name", "", "'' shows nothing; it must be text of 1 to 100 characters."),
+    ("name", "\u3164\u2800", "'\u3164\u2800' shows nothing; it must be text of 1 to 100 characters."),
     ("name", " \u200b\u2060", "' \\u200b\\u2060' shows nothing; it must be text of 1 to 100 characters."),
     ("name", 5, "5 is not allowed; it must be text of 1 to 100 characters on one line."),
     ("name", None, "null is not allowed; it must be text of 1 to 100 characters on one line."),

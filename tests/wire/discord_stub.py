@@ -37,6 +37,7 @@ class DiscordStub:
     unknown: list[str] = field(default_factory=list)
     identified: int = 0
     refuse_token: bool = False
+    close_code: int | None = None
     overwrites: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     accepted: asyncio.Event = field(default_factory=asyncio.Event)
     answer: asyncio.Event = field(default_factory=asyncio.Event)
@@ -175,6 +176,9 @@ class DiscordStub:
                 await socket.send_json({"op": 11})
             elif operation == 2:
                 self.identified += 1
+                if self.close_code is not None:
+                    await socket.close(code=self.close_code)
+                    break
                 await _dispatch("READY", self.ready())
                 await _dispatch("GUILD_CREATE", self.guild())
         return socket

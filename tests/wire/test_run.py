@@ -193,6 +193,17 @@ async def test_a_refused_token_ends_the_process_in_words(sqlite_url: str, tmp_pa
     assert "Traceback" not in errors.decode()
 
 
+async def test_a_token_that_the_gateway_refuses_ends_the_process_in_words(sqlite_url: str, tmp_path: Path) -> None:
+    async with running_stub() as stub:
+        stub.close_code = 4004
+        async with tocsin_run(tmp_path, stub, sqlite_url) as process:
+            _, errors = await asyncio.wait_for(process.communicate(), _PATIENCE_SECONDS)
+
+    assert process.returncode == 1
+    assert "Discord refuses the bot's token: set DISCORD_TOKEN" in errors.decode()
+    assert "Traceback" not in errors.decode()
+
+
 async def test_two_processes_with_names_of_their_own_announce_once(postgres_url: str, tmp_path: Path) -> None:
     await plan_one_due_event(postgres_url)
     async with (
