@@ -19,13 +19,18 @@ from bot.transactions import Dialect, connection, dialect, fetch
 MODEL_MODULES = (
     "models.audit_log",
     "models.discord_message_log",
+    "models.dm_channel",
     "models.event",
     "models.event_repeater",
+    "models.event_signup",
     "models.guild_settings",
     "models.instance",
     "models.ops_note",
+    "models.player_profile",
+    "models.process_state",
     "models.reminder_due",
     "models.repeater_exception",
+    "models.repeater_subscription",
 )
 # Any constant will do as long as it never changes: it keeps two processes from migrating at once.
 _MIGRATION_LOCK = 0x70C51

@@ -1,8 +1,10 @@
 """One event: a stored occurrence of a series, or a one-off."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tortoise import fields
+from tortoise.backends.base.client import BaseDBAsyncClient
 
 from models.discord_event_config import DiscordEventConfigMixin
 from models.fields import UtcDatetimeField
@@ -10,6 +12,13 @@ from models.states import EventState
 
 if TYPE_CHECKING:
     from models.event_repeater import EventRepeater
+
+
+class SignupReminderNeedsSeriesError(ValueError):
+    """A one-off was to ask the subscribers of a series that it does not have."""
+
+    def __init__(self) -> None:
+        super().__init__("a one-off event cannot have a sign-up reminder: it goes to the subscribers of a series")
 
 
 class Event(DiscordEventConfigMixin):
@@ -46,6 +55,26 @@ class Event(DiscordEventConfigMixin):
 
     if TYPE_CHECKING:
         series_id: int | None
+
+    async def save(
+        self,
+        using_db: BaseDBAsyncClient | None = None,
+        update_fields: Iterable[str] | None = None,
+        force_create: bool = False,  # noqa: FBT001, FBT002 -- the library's signature
+        force_update: bool = False,  # noqa: FBT001, FBT002
+    ) -> None:
+        """
+        Store the row.
+
+        Raises:
+            SignupReminderNeedsSeriesError: it is new, or this very switch is being set, and it has no series. Another
+                edit of an event whose series was deleted passes.
+        """
+        named = set(update_fields) if update_fields is not None else None
+        concerns = not self._saved_in_db or "discord_signup_reminder" in (named or ())
+        if concerns and self.discord_signup_reminder and self.series_id is None:
+            raise SignupReminderNeedsSeriesError
+        await super().save(using_db, named, force_create, force_update)
 
     class Meta:
         table = "event"

@@ -35,3 +35,18 @@ class ExceptionKind(StrEnum):
 
     SKIP = "skip"
     MOVED = "moved"
+
+
+class SignupStatus(StrEnum):
+    """What a person said about an event; ``removed``: an admin took them off it."""
+
+    SIGNED_UP = "signed_up"
+    CONFIRMED = "confirmed"
+    TENTATIVE = "tentative"
+    WAITLISTED = "waitlisted"
+    DECLINED = "declined"
+    REMOVED = "removed"
+
+
+ATTENDING: frozenset[SignupStatus] = frozenset({SignupStatus.SIGNED_UP, SignupStatus.CONFIRMED})
+"""Those who have a place."""

@@ -5,7 +5,7 @@ Whatever the client raises comes out as one :class:`SendError` that says whether
 """
 
 import datetime as dt
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import discord
 
@@ -15,7 +15,7 @@ from bot.delivery.history import find_own_message
 from bot.delivery.request_trace import GuardedCall, RequestTrace, at_once
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.ports import ChannelTarget, Delivered
-from bot.message.outgoing import Embed, OutgoingMessage
+from bot.message.outgoing import Button, Embed, OutgoingMessage
 
 
 class ChannelPoster:
@@ -64,6 +64,7 @@ class ChannelPoster:
                 sent = await channel.send(
                     content=message.content or None,
                     embeds=discord_embeds(message.embed),
+                    view=discord_view(message.buttons),
                     nonce=nonce,
                     allowed_mentions=allowed_mentions(message),
                 )
@@ -100,6 +101,7 @@ class ChannelPoster:
                 await channel.get_partial_message(message_id).edit(
                     content=message.content or None,
                     embeds=discord_embeds(message.embed),
+                    view=discord_view(message.buttons),
                     allowed_mentions=discord.AllowedMentions.none(),
                 )
         except SendError:
@@ -136,6 +138,26 @@ def discord_embeds(embed: Embed | None) -> list[discord.Embed]:
     if embed.footer:
         found.set_footer(text=embed.footer)
     return [found]
+
+
+def discord_view(buttons: Sequence[Button]) -> discord.ui.View:
+    """
+    Return the library's own form of the buttons; an empty one takes buttons away in an edit.
+
+    It is stopped at once: the library would else keep each in memory for ever, while presses are read off custom ids.
+    """
+    view = discord.ui.View(timeout=None)
+    for button in buttons:
+        view.add_item(
+            discord.ui.Button(
+                label=button.label,
+                custom_id=button.custom_id,
+                style=discord.ButtonStyle[button.style.value],
+                disabled=button.disabled,
+            )
+        )
+    view.stop()
+    return view
 
 
 def allowed_mentions(message: OutgoingMessage) -> discord.AllowedMentions:

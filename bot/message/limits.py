@@ -18,6 +18,10 @@ EMBED_FIELDS = 25
 EMBED_FOOTER = 2_048
 EMBED_TOTAL = 6_000
 NONCE = 25
+CUSTOM_ID = 100
+BUTTON_LABEL = 80
+BUTTONS_IN_ROW = 5
+BUTTONS = 25
 
 # What must stay whole when a text is cut, beside each grapheme: a mention, a timestamp, an emoji of a server, a
 # command, a link with or without a text of its own, and an escaped character.

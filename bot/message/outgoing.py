@@ -1,6 +1,7 @@
 """What is to be sent, before any of Discord's own types: plain values that can be compared, kept and checked."""
 
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 
 from bot.message import limits
 
@@ -29,6 +30,25 @@ class Embed:
     color: int | None = None
 
 
+class ButtonStyle(StrEnum):
+    """How a button looks, in Discord's own words."""
+
+    PRIMARY = "primary"
+    SECONDARY = "secondary"
+    SUCCESS = "success"
+    DANGER = "danger"
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """One button; ``custom_id`` is made by :mod:`bot.message.custom_ids`."""
+
+    label: str
+    custom_id: str
+    style: ButtonStyle = ButtonStyle.SECONDARY
+    disabled: bool = False
+
+
 class MessageLimitError(ValueError):
     """A rendered message breaks a limit of Discord: a bug of its renderer."""
 
@@ -53,6 +73,7 @@ class OutgoingMessage:
     marker: str
     content: str = ""
     embed: Embed | None = None
+    buttons: tuple[Button, ...] = ()
     mention_role_ids: tuple[int, ...] = ()
     mention_user_ids: tuple[int, ...] = ()
     version: int = 0
@@ -60,6 +81,7 @@ class OutgoingMessage:
     def __post_init__(self) -> None:
         """Check every limit once, where the message is made."""
         _within("content", self.content, limits.CONTENT)
+        _check_buttons(self.buttons)
         if self.embed is not None:
             _check_embed(self.embed)
         elif not self.content.strip():
@@ -73,12 +95,22 @@ class OutgoingMessage:
             "version": self.version,
             "content": self.content,
             "embed": asdict(self.embed) if self.embed is not None else None,
+            "buttons": [button.custom_id for button in self.buttons],
         }
 
 
 def _within(part: str, text: str, limit: int) -> None:
     if (found := limits.length(text)) > limit:
         raise MessageLimitError(part, found, limit)
+
+
+def _check_buttons(buttons: tuple[Button, ...]) -> None:
+    if len(buttons) > limits.BUTTONS:
+        part = "buttons"
+        raise MessageLimitError(part, len(buttons), limits.BUTTONS)
+    for button in buttons:
+        _within(f"button label {button.label[:20]!r}", button.label, limits.BUTTON_LABEL)
+        _within(f"custom id {button.custom_id[:20]!r}", button.custom_id, limits.CUSTOM_ID)
 
 
 def _check_embed(embed: Embed) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bot.message import limits
 from bot.message.limits import cut, length
-from bot.message.outgoing import Embed, EmbedField, MessageLimitError, OutgoingMessage
+from bot.message.outgoing import Button, Embed, EmbedField, MessageLimitError, OutgoingMessage
 
 FAMILY = "👨‍👩‍👧‍👦"
 LINK = "https://example.com/a/long/path"
@@ -155,7 +155,11 @@ def test_25_fields_of_which_each_is_full_are_taken_up_to_6000() -> None:
 
 def test_what_was_meant_to_be_sent_is_kept_without_who_is_pinged() -> None:
     message = OutgoingMessage(
-        marker="#7", content="<@&1>", embed=Embed(title="T", fields=(EmbedField("n", "v"),), footer="#7"), version=2
+        marker="#7",
+        content="<@&1>",
+        embed=Embed(title="T", fields=(EmbedField("n", "v"),), footer="#7"),
+        buttons=(Button("Sign up", "t1:signup:7"),),
+        version=2,
     )
 
     assert message.as_data() == {
@@ -169,4 +173,5 @@ def test_what_was_meant_to_be_sent_is_kept_without_who_is_pinged() -> None:
             "footer": "#7",
             "color": None,
         },
+        "buttons": ["t1:signup:7"],
     }
