@@ -130,4 +130,5 @@ class Migration(migrations.Migration):
             },
             bases=["Model"],
         ),
+        ops.AddIndex(model_name="Event", index=Index(fields=["guild_id", "scheduled_at"])),
     ]

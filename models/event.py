@@ -80,4 +80,9 @@ class Event(DiscordEventConfigMixin):
         table = "event"
         table_description = "event"
         unique_together = (("series", "slot"),)
-        indexes = (("state", "scheduled_at"), ("state", "signups_open_at"), ("post_due_at",))
+        indexes = (
+            ("state", "scheduled_at"),
+            ("state", "signups_open_at"),
+            ("post_due_at",),
+            ("guild_id", "scheduled_at"),
+        )

@@ -45,6 +45,8 @@ async def create_series(
     """
 
     async def _unit() -> list[EventRepeater]:
+        # Held, so that of two at once the second sees the first one's names: the index holds them letter by letter.
+        _ = await GuildSettings.filter(guild_id=guild_id).select_for_update(no_key=True).first()
         await _refuse_taken(specs, guild_id)
         return [await _create(spec, guild_id=guild_id, created_by=created_by, now=now) for spec in specs]
 

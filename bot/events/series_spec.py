@@ -48,39 +48,16 @@ MOST_SHOWN: Final = 60
 _NEAR_ENOUGH = 0.7
 
 
-class SeriesSpec(BaseModel):
+class ConfigSpec(BaseModel):
     """
-    One series with every field that a file or form may give; what it leaves out has its default.
+    What is announced and asked, of a series and of a one-off alike: every field of the tables' mixin.
 
-    Values are taken strictly: a number is no text, and 1 is not true. A time may be text such as ``19:30``, a date such
-    as ``2026-03-29``, a Discord id its digits. ``*_hours`` are whole hours and stored as given: null, 0 and less turn
-    that reminder off. ``name`` and ``description`` fit their limits in code points and in UTF-16 units. That names are
-    unique is for the caller to see to. ``discord_announcement`` is on by default, unlike in the table: a file announces
-    unless it says otherwise.
-
-    Raises:
-        pydantic.ValidationError: with every fault; :func:`describe_faults` turns it into sentences.
+    Values are taken strictly: a number is no text, and 1 is not true. A Discord id may be its digits. ``*_hours`` are
+    whole hours and stored as given: null, 0 and less turn that reminder off. ``discord_announcement`` is on by default,
+    unlike in the table: a file or form announces unless it says otherwise.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    # The order matters: a field that is checked against another one comes after it.
-    name: SeriesName
-    description: SeriesDescription = ""
-    frequency: FrequencyField
-    interval: Annotated[int, Field(ge=1, le=52, description="a whole number from 1 to 52")] = 1
-    day_of_week: Annotated[
-        str | None, Field(description="weekdays such as TU or TU,TH, with monthly such as 2WE or -1FR, or null")
-    ] = None
-    time_of_day: TimeOfDay
-    timezone: Timezone
-    starts_at: StartDate
-    ends_at: EndDate = None
-    month_end: MonthEndField = MonthEnd.LAST_DAY
-    generate_days_ahead: Annotated[
-        int, Field(ge=1, le=MAX_DAYS_AHEAD, description=f"a whole number of days from 1 to {MAX_DAYS_AHEAD}")
-    ] = 14
-    is_active: Switch = True
 
     discord_announcement: Switch = True
     discord_announcement_hours: Hours = 24
@@ -103,6 +80,30 @@ class SeriesSpec(BaseModel):
     ] = 120
     required_role_id: OptionalId = None
     attendee_role_id: OptionalId = None
+
+
+class ScheduleSpec(BaseModel):
+    """A series' own fields: what it is called and when it returns."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    # The order matters: a field that is checked against another one comes after it.
+    name: SeriesName
+    description: SeriesDescription = ""
+    frequency: FrequencyField
+    interval: Annotated[int, Field(ge=1, le=52, description="a whole number from 1 to 52")] = 1
+    day_of_week: Annotated[
+        str | None, Field(description="weekdays such as TU or TU,TH, with monthly such as 2WE or -1FR, or null")
+    ] = None
+    time_of_day: TimeOfDay
+    timezone: Timezone
+    starts_at: StartDate
+    ends_at: EndDate = None
+    month_end: MonthEndField = MonthEnd.LAST_DAY
+    generate_days_ahead: Annotated[
+        int, Field(ge=1, le=MAX_DAYS_AHEAD, description=f"a whole number of days from 1 to {MAX_DAYS_AHEAD}")
+    ] = 14
+    is_active: Switch = True
 
     @field_validator("day_of_week")
     @classmethod
@@ -133,6 +134,22 @@ class SeriesSpec(BaseModel):
         )
 
 
+# The bases' fields come from the last base to the first: hours are checked against generate_days_ahead.
+class SeriesSpec(ConfigSpec, ScheduleSpec):
+    """
+    One series with every field that a file or form may give; what it leaves out has its default.
+
+    Values are taken strictly: a number is no text, and 1 is not true. A time may be text such as ``19:30``, a date such
+    as ``2026-03-29``, a Discord id its digits. ``*_hours`` are whole hours and stored as given: null, 0 and less turn
+    that reminder off. ``name`` and ``description`` fit their limits in code points and in UTF-16 units. That names are
+    unique is for the caller to see to. ``discord_announcement`` is on by default, unlike in the table: a file announces
+    unless it says otherwise.
+
+    Raises:
+        pydantic.ValidationError: with every fault; :func:`describe_faults` turns it into sentences.
+    """
+
+
 def describe_faults(error: ValidationError) -> tuple[str, ...]:
     """
     Return one sentence for each fault of a series: the field, what was found, what is allowed.
@@ -142,9 +159,9 @@ def describe_faults(error: ValidationError) -> tuple[str, ...]:
     return tuple(each_fault(error))
 
 
-def each_fault(error: ValidationError) -> Iterator[str]:
-    """Yield what :func:`describe_faults` returns, each sentence worked out only when it is asked for."""
-    yield from map(_sentence, error.errors(include_url=False))
+def each_fault(error: ValidationError, *, spec: type[BaseModel] = SeriesSpec) -> Iterator[str]:
+    """Yield what :func:`describe_faults` returns, of any ``spec``, each sentence worked out only when asked for."""
+    yield from (_sentence(fault, spec) for fault in error.errors(include_url=False))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -181,15 +198,15 @@ def _number_or_time(value: float | dt.date | dt.time) -> str:
         return "(a number of thousands of digits)"
 
 
-def _sentence(fault: "ErrorDetails") -> str:
+def _sentence(fault: "ErrorDetails", spec: type[BaseModel]) -> str:
     kind, found = fault["type"], quoted(fault["input"])
     if not fault["loc"] and kind != "string_unicode":
         return f"a series must be an object with its fields, not {found}."
     # A key that UTF-8 cannot write, half of a surrogate pair, is told without a place and as if it were the value.
     field, *path = fault["loc"] or (fault["input"],)
-    known = SeriesSpec.model_fields.get(str(field))
+    known = spec.model_fields.get(str(field))
     if known is None:
-        return f"{quoted(field)} is not a field of a series{did_you_mean(str(field), SeriesSpec.model_fields)}"
+        return f"{quoted(field)} is not a field of a series{did_you_mean(str(field), spec.model_fields)}"
     # The path goes on through branches of a union, which its author does not know, to an item, which they do.
     place = next((f" item {step + 1}" for step in path if isinstance(step, int)), "")
     allowed = "a Discord id" if place else known.description

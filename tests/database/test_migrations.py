@@ -11,13 +11,27 @@ import pytest
 from tortoise.context import require_context
 from tortoise.exceptions import IntegrityError
 from tortoise.migrations.autodetector import MigrationAutodetector
+from tortoise.migrations.executor import MigrationTarget
 from tortoise.models import Model
 
 import models
-from bot.database import MODEL_MODULES, UnmigratedError, migrate, opened, pending_migrations, require_migrated
+from bot.clock import ManualClock
+from bot.database import (
+    MODEL_MODULES,
+    UnmigratedError,
+    _executor,
+    migrate,
+    opened,
+    pending_migrations,
+    require_migrated,
+)
+from bot.scheduling.bodies import GENERATE_UPCOMING_EVENTS
 from bot.transactions import Dialect, dialect, fetch, moment
+from models.event import Event
 from models.fields import NaiveDatetimeError
 from models.instance import Instance
+from models.states import EventState
+from tests.builders import HOUR, FakeDiscord, Process, make_event, make_guild, make_series, stored_due
 
 NOON = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 NAIVE = dt.datetime(2026, 3, 1, 12, 0)  # noqa: DTZ001 -- what is refused
@@ -148,6 +162,130 @@ async def test_an_empty_database_is_refused_with_what_to_do(tmp_path: Path) -> N
     async with opened(f"sqlite://{tmp_path / 'new.db'}"):
         with pytest.raises(UnmigratedError, match=r"0001_initial first; run `tocsin migrate`"):
             await require_migrated()
+
+
+@pytest.fixture
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of a database without any table, on each backend in turn."""
+    if request.param == "sqlite":
+        return f"sqlite://{tmp_path / 'new.db'}"
+    address: str = request.getfixturevalue("empty_postgres_url")
+    return address
+
+
+EVERYWHERE = pytest.mark.parametrize(
+    "empty_url", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+
+
+@EVERYWHERE
+async def test_a_database_of_the_first_version_keeps_its_rows_and_its_indexes(empty_url: str) -> None:
+    async with opened(empty_url):
+        await _executor().migrate([MigrationTarget("models", "0001_initial")])
+        await make_guild()
+        event = await make_event(now=NOON)
+        await write(success=True, source_id=event.id)
+        before = await index_definitions()
+
+        applied = await migrate(empty_url)
+
+        assert applied == ["0002_people"]
+        assert (await Event.get(id=event.id)).scheduled_at == event.scheduled_at
+        assert await stored_due() == {(event.id, "announcement"): NOON}
+        with pytest.raises(IntegrityError):
+            await write(success=None, source_id=event.id)
+        after = await index_definitions()
+        assert {name: after.get(name) for name in before} == before
+
+
+@EVERYWHERE
+async def test_what_an_older_version_did_not_send_is_due_after_the_next_generation(empty_url: str) -> None:
+    clock = ManualClock(NOON)
+    async with opened(empty_url):
+        await _executor().migrate([MigrationTarget("models", "0001_initial")])
+        await make_guild()
+        event = await make_event(
+            now=NOON, starts_in=3 * HOUR, state=EventState.SIGNUPS_OPEN, discord_confirm_attendance=True
+        )
+        # As it was left by a version that knew of no other reminder.
+        await fetch("DELETE FROM reminder_due WHERE key <> 'announcement'")
+        await migrate(empty_url)
+
+        await Process(FakeDiscord(clock), clock).run(GENERATE_UPCOMING_EVENTS)
+
+        assert await stored_due() == {(event.id, "announcement"): NOON, (event.id, "attendance_reminder"): NOON + HOUR}
+
+
+LARGEST_ID = 2**63 - 1
+SIGNUP = (
+    "INSERT INTO event_signup (event_id, user_id, status, created_at, changed_at) VALUES ($1, $2, 'declined', $3, $3)"
+)
+SUBSCRIPTION = "INSERT INTO repeater_subscription (series_id, user_id, created_at) VALUES ($1, $2, $3)"
+PROFILE = (
+    "INSERT INTO player_profile (guild_id, user_id, field_values, reminder_opt_outs, updated_at)"
+    " VALUES ($1, $2, '{}', '[]', $3)"
+)
+DM_CHANNEL = "INSERT INTO dm_channel (channel_id, user_id, opened_at) VALUES ($1, $2, $3)"
+
+
+@pytest.mark.parametrize(
+    ("statement", "subject"),
+    [
+        pytest.param(SIGNUP, 1, id="sign-up for an event"),
+        pytest.param(SUBSCRIPTION, 1, id="subscription to a series"),
+        pytest.param(PROFILE, LARGEST_ID, id="profile in a server"),
+        pytest.param(DM_CHANNEL, LARGEST_ID, id="DM channel"),
+    ],
+)
+async def test_a_person_has_one_of_each(database: str, statement: str, subject: int) -> None:
+    assert ((await make_event(now=NOON)).id, (await make_series(now=NOON)).id) == (1, 1)
+    await fetch(statement, [subject, LARGEST_ID, NOON])
+    await fetch(statement, [subject, LARGEST_ID - 1, NOON])
+
+    with pytest.raises(IntegrityError):
+        await fetch(statement, [subject, LARGEST_ID, NOON])
+
+
+async def test_people_go_with_their_event_and_their_series_and_with_no_other(database: str) -> None:
+    series = [await make_series(now=NOON, name=name) for name in ("One", "Two")]
+    events = [await make_event(now=NOON) for _ in range(2)]
+    for one in series:
+        await fetch(SUBSCRIPTION, [one.id, 1, NOON])
+    for event in events:
+        await fetch(SIGNUP, [event.id, 1, NOON])
+
+    await fetch("DELETE FROM event WHERE id = $1", [events[0].id])
+    await fetch("DELETE FROM event_repeater WHERE id = $1", [series[0].id])
+
+    assert [row["event_id"] for row in await fetch("SELECT event_id FROM event_signup")] == [events[1].id]
+    assert [row["series_id"] for row in await fetch("SELECT series_id FROM repeater_subscription")] == [series[1].id]
+
+
+@pytest.mark.parametrize(
+    ("table", "columns"),
+    [
+        ("event_signup", "event_id, status, position"),
+        ("event_signup", "event_id, user_id"),
+        ("event_signup", "user_id"),
+        ("repeater_subscription", "series_id, user_id"),
+        ("repeater_subscription", "user_id"),
+        ("player_profile", "guild_id, user_id"),
+        ("event", "guild_id, scheduled_at"),
+    ],
+)
+async def test_the_indexes_that_people_are_found_by_exist(database: str, table: str, columns: str) -> None:
+    if dialect() is Dialect.SQLITE:
+        rows = await fetch(
+            "SELECT (SELECT group_concat(name, ', ') FROM pragma_index_info(i.name)) AS columns"
+            " FROM pragma_index_list($1) i",
+            [table],
+        )
+        found = [str(row["columns"]) for row in rows]
+    else:
+        definitions = await fetch("SELECT indexdef FROM pg_indexes WHERE tablename = $1", [table])
+        found = [str(row["indexdef"]).partition("(")[2].rstrip(")").replace('"', "") for row in definitions]
+
+    assert columns in found
 
 
 async def test_models_and_migrations_agree(database: str) -> None:

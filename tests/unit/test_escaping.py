@@ -24,6 +24,8 @@ MARKUP = st.text(alphabet=st.one_of(st.characters(), st.sampled_from("*_~`|<>[](
         pytest.param("<t:0:R>", r"\<t\:0\:R\>", id="a timestamp"),
         pytest.param(":smile: <:x:1>", r"\:smile\: \<\:x\:1\>", id="emoji"),
         pytest.param("https://x.y", r"https\://x.y", id="an address"),
+        pytest.param("a\u202eb \u2066c", "ab c", id="marks that turn the direction"),
+        pytest.param("שלום", "שלום", id="letters from right to left"),
     ],
 )
 def test_text_is_escaped(text: str, escaped: str) -> None:
@@ -38,8 +40,8 @@ def test_no_markup_is_left_unescaped(text: str) -> None:
 
 @settings(deadline=None)
 @given(MARKUP)
-def test_nothing_is_lost_but_line_breaks_and_double_spaces(text: str) -> None:
+def test_nothing_is_lost_but_line_breaks_double_spaces_and_turned_directions(text: str) -> None:
     shown = regex.sub(r"\\([\\*_~`|<>\[\]()#@:-])", r"\1", escape(text))
 
-    assert shown == " ".join(text.split())
+    assert shown == " ".join(regex.sub("[\u202a-\u202e\u2066-\u2069]", "", text).split())
     assert len(escape(text).splitlines()) <= 1

@@ -1,0 +1,208 @@
+"""
+What people tell a server about themselves: the only writer of ``PlayerProfile``.
+
+The server says what it asks (``GuildSettings.profile_fields``); a form that is handed in is stored whole or not at all,
+and then holds what the form showed and nothing else.
+"""
+
+import datetime as dt
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from bot.errors import BotError
+from bot.message.escaping import escape
+from bot.message.limits import length
+from bot.transactions import atomic
+from models.guild_settings import GuildSettings
+from models.player_profile import PlayerProfile
+
+_log = structlog.get_logger(__name__)
+
+MOST_FIELDS: Final = 5
+"""How many inputs a form of Discord takes."""
+
+LONGEST_LINE: Final = 100
+"""A field that takes more is asked for in several lines."""
+
+LONGEST_VALUE: Final = 4_000
+"""What one input of a form takes at most."""
+
+DEFAULT_LENGTH: Final = 100
+"""How long an answer may be where the server says nothing of it."""
+
+# Few enough for the parameters of one statement on either database.
+_AT_ONCE = 10_000
+# Letters and symbols by their category that show nothing: the Hangul fillers and the empty Braille cell.
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+_INVISIBLE = frozenset({"Cf", "Mn", "Me", "Zs", "Zl", "Zp"})
+_SPOILS_A_LINE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileField:
+    """One thing that a server asks; ``max_length`` counts as Discord does, an emoji as two."""
+
+    key: str
+    label: str
+    required: bool = False
+    max_length: int = DEFAULT_LENGTH
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is asked for in several lines."""
+        return self.max_length > LONGEST_LINE
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a server asks and what a person answered so far, by the fields' keys."""
+
+    fields: tuple[ProfileField, ...]
+    values: Mapping[str, str]
+
+
+class NoProfileFieldsError(BotError):
+    """The server asks nothing."""
+
+    def __init__(self) -> None:
+        super().__init__("This server asks for no profile, so there is nothing to fill in.")
+
+
+class OutdatedFormError(BotError):
+    """The server asks something else than the form that was handed in."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This server changed what it asks while you were writing, so nothing was saved: open `/profile` again."
+        )
+
+
+class ProfileRefusedError(BotError):
+    """Values that cannot be stored; each has a line."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("\n".join(["Nothing was saved; mend this and hand it in again:", *faults]))
+        self.faults = tuple(faults)
+
+
+async def fields_of(guild_id: int) -> tuple[ProfileField, ...]:
+    """Return what a server asks, in its order, at most five fields; none where it is not known."""
+    settings = await GuildSettings.get_or_none(guild_id=guild_id)
+    return _fields(settings) if settings is not None else ()
+
+
+def _fields(settings: GuildSettings) -> tuple[ProfileField, ...]:
+    return tuple(
+        ProfileField(
+            key=str(raw["key"]),
+            label=str(raw["label"]),
+            required=bool(raw.get("required", False)),
+            max_length=_bounded(raw.get("max_length", DEFAULT_LENGTH)),
+        )
+        for raw in settings.profile_fields[:MOST_FIELDS]
+    )
+
+
+def _bounded(most: object) -> int:
+    return min(max(most, 1), LONGEST_VALUE) if isinstance(most, int) else DEFAULT_LENGTH
+
+
+async def profile_of(user_id: int, *, guild_id: int) -> Profile:
+    """
+    Return what the person's form shows.
+
+    Raises:
+        NoProfileFieldsError: the server asks nothing.
+    """
+    fields = await fields_of(guild_id)
+    if not fields:
+        raise NoProfileFieldsError
+    row = await PlayerProfile.get_or_none(guild_id=guild_id, user_id=user_id)
+    known = row.field_values if row is not None else {}
+    return Profile(fields, {field.key: known[field.key] for field in fields if field.key in known})
+
+
+async def save(values: Mapping[str, str], *, guild_id: int, user_id: int, now: dt.datetime) -> str:
+    """
+    Store what was handed in, by the fields' keys, all of it or nothing; return the sentence to show.
+
+    Raises:
+        NoProfileFieldsError, OutdatedFormError: the server asks nothing, or something else by now.
+        ProfileRefusedError: a value is too long, holds control characters, or is blank and must not be.
+    """
+
+    async def _unit() -> None:
+        # Held, so that of two forms at once one comes first, and the fields stay as they are.
+        settings = await GuildSettings.filter(guild_id=guild_id).select_for_update(no_key=True).first()
+        fields = _fields(settings) if settings is not None else ()
+        if not fields:
+            raise NoProfileFieldsError
+        stored = _checked(fields, values)
+        row = await PlayerProfile.get_or_none(guild_id=guild_id, user_id=user_id)
+        row = row or PlayerProfile(guild_id=guild_id, user_id=user_id)
+        row.field_values, row.updated_at = stored, now
+        await row.save()
+
+    await atomic(_unit)
+    _log.info("profile_saved", guild=guild_id, user=user_id)
+    return "Your profile for this server is saved. `/profile` shows and changes it."
+
+
+def _checked(fields: Sequence[ProfileField], values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values to store: stripped, and without those that were left blank."""
+    if set(values) != {field.key for field in fields}:
+        raise OutdatedFormError
+    clean = {field.key: _stripped(values[field.key]) for field in fields}
+    faults = [f"{escape(field.label)} {why}." for field in fields if (why := _fault(field, clean[field.key]))]
+    if faults:
+        raise ProfileRefusedError(faults)
+    return {key: value for key, value in clean.items() if value}
+
+
+def _stripped(value: str) -> str:
+    text = value.replace("\r\n", "\n").strip()
+    return "" if _shows_nothing(text) else text
+
+
+def _shows_nothing(text: str) -> bool:
+    return all(unicodedata.category(char) in _INVISIBLE or char in _BLANK for char in text)
+
+
+def _fault(field: ProfileField, value: str) -> str | None:
+    if field.required and not value:
+        return "must not be left blank"
+    allowed = "\n\t" if field.is_long else ""
+    for char in value:
+        if unicodedata.category(char) in _SPOILS_A_LINE and char not in allowed:
+            return f"holds the control character U+{ord(char):04X}, which is not allowed"
+    if (found := length(value)) > field.max_length:
+        return (
+            f"has {found} characters as Discord counts them (an emoji is two); at most {field.max_length} are allowed"
+        )
+    return None
+
+
+async def lacking(guild_id: int, user_ids: Collection[int]) -> set[int]:
+    """Return those of the people whose profile lacks something that the server requires; one query for thousands."""
+    required = [field.key for field in await fields_of(guild_id) if field.required]
+    if not required:
+        return set()
+    missing, people = set(user_ids), sorted(set(user_ids))
+    for start in range(0, len(people), _AT_ONCE):
+        some = people[start : start + _AT_ONCE]
+        rows = await PlayerProfile.filter(guild_id=guild_id, user_id__in=some).values_list("user_id", "field_values")
+        missing -= {user_id for user_id, values in rows if all(values.get(key) for key in required)}
+    return missing
+
+
+async def opted_out(guild_id: int, reminder: str, user_ids: Collection[int]) -> set[int]:
+    """Return those of the people who want no DM of a reminder, named by the registry's key."""
+    out, people = set[int](), sorted(set(user_ids))
+    for start in range(0, len(people), _AT_ONCE):
+        rows = PlayerProfile.filter(guild_id=guild_id, user_id__in=people[start : start + _AT_ONCE])
+        out |= {user for user, outs in await rows.values_list("user_id", "reminder_opt_outs") if reminder in outs}
+    return out
