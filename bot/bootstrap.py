@@ -8,14 +8,21 @@ services.
 import datetime as dt
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from bot.clock import Clock, LeaseClock
+from bot.dm_queue.breaker_record import BreakerRecord
+from bot.dm_queue.fan_out import FanOuts
+from bot.dm_queue.queue import DmQueue
+from bot.dm_queue.too_fast import note_too_fast
+from bot.dm_queue.worker import DmOpener, DmQueueOptions, DmWorker
 from bot.events.generate import Generator
 from bot.events.lifecycle import Lifecycle
+from bot.events.signups import Signups
 from bot.leases.failures import Backoff
 from bot.leases.instances import InstanceRegister, new_instance_id
-from bot.leases.keys import EVENT_REPOST
+from bot.leases.keys import EVENT_REPOST, SIDE_POSTS
 from bot.leases.ports import DiscordTime, MessagePort, OutcomeObserver
 from bot.leases.send_once import OneWayOut, SendOptions
 from bot.leases.staleness import SweepOptions
@@ -30,10 +37,10 @@ from bot.reminders.task_registry import ReminderContext
 from bot.reminders.tasks import ANNOUNCEMENT
 from bot.scheduling import bodies
 from bot.scheduling.agenda import Agenda, Body
-from bot.scheduling.registry import sendable
+from bot.scheduling.registry import registered
 
 
-class DiscordPort(MessagePort, PostEditor, Protocol):
+class DiscordPort(MessagePort, PostEditor, DmOpener, Protocol):
     """Everything that the services ask of Discord."""
 
 
@@ -49,6 +56,7 @@ class ServiceOptions:
     cleanup_every: dt.timedelta = dt.timedelta(hours=1)
     edit_debounce: dt.timedelta = dt.timedelta(seconds=3)
     heartbeat_every: dt.timedelta = dt.timedelta(seconds=10)
+    dm_queue: DmQueueOptions = field(default_factory=DmQueueOptions)
     sweep: SweepOptions = field(default_factory=SweepOptions)
     backoff: Backoff = field(default_factory=Backoff)
 
@@ -74,8 +82,12 @@ class Services:
     agenda: Agenda
     out: OneWayOut
     dispatcher: Dispatcher
+    dms: DmWorker
+    fan_outs: FanOuts
+    signups: Signups
     sweeper: Sweeper
     register: InstanceRegister
+    breaker_record: BreakerRecord
     bodies: tuple[Body, ...]
 
     def body(self, name: str) -> Body:
@@ -88,8 +100,9 @@ class Services:
         return {body.name: body for body in self.bodies}[name]
 
     async def enter(self, now: dt.datetime) -> None:
-        """Say that this process lives, and let every body run at once."""
+        """Say that this process lives, close what a dead one of its name left open, and let every body run at once."""
         await self.register.enter()
+        await self.breaker_record.closed(now=now)
         self.wake_all(now)
 
     def wake_all(self, now: dt.datetime) -> None:
@@ -97,9 +110,31 @@ class Services:
         for body in self.bodies:
             self.agenda.wake(body.name, now)
 
+    async def settle(self) -> None:
+        """Wait until nothing that a body started is under way; what waits in a queue goes on waiting."""
+        while True:
+            await self.dispatcher.drain()
+            await self.fan_outs.settle()
+            await self.dms.settle()
+            if not self.is_busy:
+                return
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something that a body started is under way."""
+        return bool(self.dispatcher.under_way or self.fan_outs.under_way or self.dms.in_flight)
+
+    async def cut_off(self) -> None:
+        """Cancel what is under way where it stands; what is held stays held, as after a kill."""
+        await self.dispatcher.stop()
+        await self.fan_outs.stop()
+        await self.dms.stop()
+
     async def leave(self) -> None:
         """Cancel what is still under way, record what is known, and give the instance up."""
         await self.dispatcher.stop()
+        await self.dms.stop()
+        await self.fan_outs.leave()
         await self.out.recorder.settle()
         await self.register.leave()
 
@@ -119,7 +154,23 @@ def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str)
         stop=ports.stop,
         options=SendOptions(backoff=options.backoff),
     )
-    dispatcher = Dispatcher(ReminderContext(out, ports.clock))
+    queue = DmQueue(
+        max_depth=options.dm_queue.max_depth,
+        on_offer=lambda: agenda.wake(bodies.DRAIN_DM_QUEUE, ports.clock.now()),
+    )
+    record = BreakerRecord(instance_name, instance=instance)
+    dms = DmWorker(
+        queue,
+        out,
+        ports.discord,
+        clock=ports.clock,
+        agenda=agenda,
+        record=record,
+        on_too_fast=partial(note_too_fast, agenda=agenda, clock=ports.clock),
+        options=options.dm_queue,
+    )
+    fan_outs = FanOuts(queue, out, clock=ports.clock, agenda=agenda)
+    dispatcher = Dispatcher(ReminderContext(out, ports.clock, fan_outs))
     sweeper = Sweeper(out, agenda=agenda, options=options.sweep, tell_unreadable=tell_unreadable)
     register = InstanceRegister(
         instance, instance_name, lease_clock=ports.lease_clock, keep_name=ports.keep_name, follow=ports.follow
@@ -128,9 +179,17 @@ def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str)
         agenda=agenda,
         out=out,
         dispatcher=dispatcher,
+        dms=dms,
+        fan_outs=fan_outs,
+        signups=Signups(agenda, debounce=options.edit_debounce),
         sweeper=sweeper,
         register=register,
-        bodies=_bodies(ports, options, agenda, out, dispatcher, sweeper, register),
+        breaker_record=record,
+        bodies=(
+            *_bodies(ports, options, agenda, out, dispatcher, sweeper, register),
+            Body(bodies.DRIVE_FAN_OUTS, options.poll, fan_outs.drive_fan_outs),
+            Body(bodies.DRAIN_DM_QUEUE, options.poll, dms.drain_dm_queue),
+        ),
     )
 
 
@@ -138,8 +197,9 @@ def _observers(agenda: Agenda, options: ServiceOptions) -> dict[str, tuple[Outco
     faults = PostFaultObserver(agenda)
     post = PostObserver(agenda, debounce=options.edit_debounce)
     due = DueRowObserver(agenda)
-    reminders: dict[str, tuple[OutcomeObserver, ...]] = {entry.log_source: (due,) for entry in sendable()}
-    return reminders | {ANNOUNCEMENT.log_source: (due, post, faults), EVENT_REPOST: (post, faults)}
+    reminders: dict[str, tuple[OutcomeObserver, ...]] = {entry.log_source: (due,) for entry in registered()}
+    beside: dict[str, tuple[OutcomeObserver, ...]] = dict.fromkeys((*SIDE_POSTS,), (faults,))
+    return reminders | beside | {ANNOUNCEMENT.log_source: (due, post, faults), EVENT_REPOST: (post, faults)}
 
 
 def _bodies(  # noqa: PLR0917 -- the joint of all bodies

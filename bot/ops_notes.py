@@ -93,9 +93,9 @@ class PostFaultObserver:
     def __init__(self, agenda: Agenda) -> None:
         self._agenda = agenda
 
-    async def on_sent(self, attempt: Attempt, delivered: Delivered, *, now: dt.datetime) -> None:
+    async def on_sent(self, attempt: Attempt, delivered: Delivered | None, *, now: dt.datetime) -> None:
         """Note that the channel takes posts, and that there is one."""
-        if attempt.guild_id is not None:
+        if attempt.guild_id is not None and delivered is not None:
             await mend_faults(attempt.guild_id, post_fault(delivered.channel_id), post_fault(None), now=now)
 
     async def on_failed(
@@ -119,8 +119,8 @@ def history_fault(channel_id: int | None) -> str:
 
 async def tell_unreadable(row: HeldRow, unreadable: HistoryUnreadableError | None, now: dt.datetime) -> None:
     """Write down why nobody can tell whether a message arrived; None: that is over."""
-    if row.guild_id is None:
-        return
+    if row.guild_id is None or row.lease.key.recipient_id:
+        return  # nobody in a server can mend the history of a direct message: the log has it
     if unreadable is None:
         await mend_faults(row.guild_id, history_fault(row.channel_id), now=now)
         return

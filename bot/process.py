@@ -23,12 +23,15 @@ from bot.bootstrap import ServiceOptions
 from bot.client import TocsinBot, point_to
 from bot.clock import SharedClock
 from bot.database import DatabaseLeaseClock, migrate, opened, require_migrated
+from bot.dm_queue.circuit_breaker import BreakerOptions
+from bot.dm_queue.worker import DmQueueOptions
 from bot.errors import BotError, UsageError
 from bot.instance_lock import AlreadyRunningError, InstanceLock
 from bot.leases.failures import Backoff
 from bot.leases.staleness import SweepOptions
 from bot.loops import silence_voice_warning
 from bot.settings import Settings
+from bot.settings.sections import DmQueueSettings
 
 _log = structlog.get_logger(__name__)
 
@@ -71,8 +74,25 @@ def service_options(settings: Settings) -> ServiceOptions:
             dead_after=_span(cluster.dead_after_seconds),
             failed_retention=_span(reminders.failed_retention_seconds),
         ),
+        dm_queue=dm_queue_options(settings.dm_queue),
         backoff=Backoff(
             tuple(_span(seconds) for seconds in reminders.backoff_seconds), _span(reminders.permanent_retry_seconds)
+        ),
+    )
+
+
+def dm_queue_options(dms: DmQueueSettings) -> DmQueueOptions:
+    """Return the figures of the DM queue's section as the queue takes them."""
+    return DmQueueOptions(
+        max_depth=dms.max_depth,
+        drain_rate=dms.drain_rate_per_second,
+        max_in_flight=dms.max_in_flight,
+        open_channels_rate=dms.open_channels_per_second,
+        opening_pause=_span(dms.opening_pause_seconds),
+        breaker=BreakerOptions(
+            failures=dms.breaker.failures,
+            within=_span(dms.breaker.window_seconds),
+            open_for=_span(dms.breaker.open_seconds),
         ),
     )
 
@@ -141,8 +161,10 @@ async def _run_bot(settings: Settings, token: str, lock: InstanceLock) -> None:
         lease_clock=DatabaseLeaseClock(),
         options=service_options(settings),
         instance_name=instance_name(settings),
+        default_timezone=settings.bot.default_timezone,
         guild_allow_list=settings.bot.guild_allow_list,
         post_timeout=_span(settings.reminders.post_timeout_seconds),
+        dm_timeout=_span(settings.dm_queue.dm_timeout_seconds),
         on_stop=_cannot_go_on,
         keep_name=_keep_name,
     )

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from bot.bootstrap import Ports, ServiceOptions, Services, build_services
 from bot.clock import Clock, InjectedLeaseClock, ManualClock
 from bot.leases.failures import ErrorClass, SendError
-from bot.leases.ports import ChannelTarget, Delivered
+from bot.leases.ports import ChannelTarget, Delivered, DmTarget, Target
 from bot.leases.send_once import snowflake_at
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling import due_rows
 from bot.scheduling.bodies import INSTANCE_HEARTBEAT
 from bot.scheduling.due import Tried
 from bot.scheduling.due import due_rows as derive
-from bot.scheduling.registry import sendable
+from bot.scheduling.registry import registered
 from bot.transactions import atomic
 from models.audit_log import AuditLog
 from models.discord_message_log import DiscordMessageLog
@@ -33,6 +33,11 @@ MINUTE = dt.timedelta(minutes=1)
 SECOND = dt.timedelta(seconds=1)
 
 Hook = Callable[[OutgoingMessage], Awaitable[None]]
+
+
+def dm_channel(recipient_id: int) -> int:
+    """Return the DM channel of a person in a Discord made by hand."""
+    return recipient_id + 500_000_000
 
 
 def utc(text: str) -> dt.datetime:
@@ -108,7 +113,7 @@ async def derived_due() -> dict[tuple[int, str], dt.datetime]:
     return {
         (event.id, key): moment
         for event in await Event.all()
-        for key, moment in derive(event, sendable(), tried.get(event.id, {})).items()
+        for key, moment in derive(event, registered(), tried.get(event.id, {})).items()
     }
 
 
@@ -171,7 +176,10 @@ class FakeDiscord:
         self.edit_attempts = 0
         self.forbidden: set[int] = set()
         self.unavailable: set[int] = set()
-        self.next_sends: list[SendError] = []
+        self.next_sends: list[SendError | None] = []
+        self.next_openings: list[SendError | None] = []
+        self.opened: list[tuple[dt.datetime, int]] = []
+        self.closed_dms: set[int] = set()
         self.next_edits: list[SendError] = []
         self.before_send: Hook | None = None
         self.before_edit: Hook | None = None
@@ -180,6 +188,18 @@ class FakeDiscord:
     def now(self) -> dt.datetime:
         """Return Discord's own time."""
         return self._clock.now()
+
+    def dms(self, recipient_id: int) -> list[Post]:
+        """Return what is visible in the DM channel of a person, oldest first."""
+        return self.in_channel(dm_channel(recipient_id))
+
+    async def open_dm(self, recipient_id: int) -> int:
+        """Open a DM channel, unless the script forbids."""
+        self.opened.append((self._clock.now(), recipient_id))
+        error = self.next_openings.pop(0) if self.next_openings else None
+        if error is not None:
+            raise error
+        return dm_channel(recipient_id)
 
     def in_channel(self, channel_id: int = CHANNEL) -> list[Post]:
         """Return what is visible in a channel, oldest first."""
@@ -191,7 +211,7 @@ class FakeDiscord:
 
     async def send(
         self,
-        target: ChannelTarget,
+        target: Target,
         message: OutgoingMessage,
         *,
         nonce: str,
@@ -203,6 +223,8 @@ class FakeDiscord:
         if self.before_send is not None:
             await self.before_send(message)
         error = self.next_sends.pop(0) if self.next_sends else None
+        if error is None and isinstance(target, DmTarget) and target.recipient_id in self.closed_dms:
+            error = refused(ErrorClass.RECIPIENT_UNREACHABLE)
         if error is None and target.channel_id in self.forbidden:
             error = refused(ErrorClass.FORBIDDEN, missing=["Send Messages"])
         if error is not None and not error.may_have_arrived:
@@ -213,7 +235,7 @@ class FakeDiscord:
             raise error
         return Delivered(message_id, target.channel_id)
 
-    async def find(self, target: ChannelTarget, *, marker: str, after: int) -> Delivered | None:
+    async def find(self, target: Target, *, marker: str, after: int) -> Delivered | None:
         """Look a message up by its marker."""
         for post in reversed(self.in_channel(target.channel_id)):
             if post.message_id >= after and post.message.marker == marker:
@@ -260,7 +282,7 @@ class Process:
     async def run(self, body: str) -> None:
         """Run one pass of a body now, and what it dispatched to its end."""
         await self.services.agenda.run(self.services.body(body), self._clock.now())
-        await self.services.dispatcher.drain()
+        await self.services.settle()
 
     def next(self, body: str) -> dt.datetime | None:
         """Return when a body wants to run next."""
@@ -288,7 +310,7 @@ class Process:
 
     async def crash(self) -> None:
         """End what is under way where it stands, as a kill would; nothing is recorded or given up."""
-        await self.services.dispatcher.stop()
+        await self.services.cut_off()
 
     def _is_due(self, name: str) -> bool:
         at = self.next(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bot.clock import Clock, InjectedLeaseClock, LeaseClock
 from bot.leases.failures import ErrorClass, SendError
-from bot.leases.ports import ChannelTarget, Delivered, HistoryUnreadableError, OutcomeObserver
+from bot.leases.ports import ChannelTarget, Delivered, HistoryUnreadableError, OutcomeObserver, Target
 from bot.leases.send_once import OneWayOut, SendOptions, snowflake_at
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import Agenda
@@ -80,7 +80,7 @@ class FakeDiscord:
 
     async def send(
         self,
-        target: ChannelTarget,
+        target: Target,
         message: OutgoingMessage,
         *,
         nonce: str,
@@ -103,7 +103,7 @@ class FakeDiscord:
             raise answer.then
         return Delivered(posted.message_id, target.channel_id)
 
-    async def find(self, target: ChannelTarget, *, marker: str, after: int) -> Delivered | None:
+    async def find(self, target: Target, *, marker: str, after: int) -> Delivered | None:
         """Look through the channel, newest first."""
         self.lookups += 1
         if self.while_reading is not None:

@@ -1,5 +1,5 @@
 """
-Posts in channels: the hands of the one way out. Fulfils ``leases.ports.MessagePort`` and the upkeep's ``PostEditor``.
+Posts and DMs: the hands of the one way out. Fulfils ``leases.ports.MessagePort`` and the upkeep's ``PostEditor``.
 
 Whatever the client raises comes out as one :class:`SendError` that says whether the message may have arrived.
 """
@@ -9,20 +9,21 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import discord
 
-from bot.delivery.channels import ChannelSource, PostChannel, missing_permissions, own_member, resolve
+from bot.delivery.channels import ChannelSource, Messageable, PostChannel, missing_permissions, own_member, resolve
 from bot.delivery.failures import UNKNOWN_MESSAGE, send_error
 from bot.delivery.history import find_own_message
 from bot.delivery.request_trace import GuardedCall, RequestTrace, at_once
 from bot.leases.failures import ErrorClass, SendError
-from bot.leases.ports import ChannelTarget, Delivered
+from bot.leases.ports import ChannelTarget, Delivered, DmTarget, Target
 from bot.message.outgoing import Button, Embed, OutgoingMessage
 
 
 class ChannelPoster:
     """
-    Sends, finds and edits the bot's own posts through one client.
+    Sends, finds and edits the bot's own messages through one client.
 
-    ``trace`` is the one that the client's requests are followed by; None: it has none. ``timeout`` bounds each request.
+    ``trace`` is the one that the client's requests are followed by; None: it has none. ``timeout`` bounds each request,
+    ``dm_timeout`` that of a DM.
     """
 
     def __init__(
@@ -31,21 +32,23 @@ class ChannelPoster:
         *,
         trace: RequestTrace | None = None,
         timeout: dt.timedelta = dt.timedelta(seconds=30),
+        dm_timeout: dt.timedelta = dt.timedelta(seconds=5),
     ) -> None:
         self._client = client
         self._trace = trace
         self._timeout = timeout
+        self._dm_timeout = dm_timeout
 
     async def send(
         self,
-        target: ChannelTarget,
+        target: Target,
         message: OutgoingMessage,
         *,
         nonce: str,
         before_request: Callable[[], Awaitable[None]],
     ) -> Delivered:
         """
-        Post one message under a nonce that Discord enforces.
+        Send one message under a nonce that Discord enforces.
 
         What ``before_request`` raises comes through as it is: nothing is written then.
 
@@ -53,7 +56,8 @@ class ChannelPoster:
             SendError: it did not end in an acknowledged message.
             LeaseLostError: ``before_request`` raised it.
         """
-        call = GuardedCall(before_request, timeout=self._timeout)
+        timeout = self._dm_timeout if isinstance(target, DmTarget) else self._timeout
+        call = GuardedCall(before_request, timeout=timeout)
         channel = None
         try:
             channel = await self._resolve(target)
@@ -77,7 +81,7 @@ class ChannelPoster:
             raise self._told(send_error(error, written=call.written), channel) from error
         return Delivered(message_id=sent.id, channel_id=target.channel_id)
 
-    async def find(self, target: ChannelTarget, *, marker: str, after: int) -> Delivered | None:
+    async def find(self, target: Target, *, marker: str, after: int) -> Delivered | None:
         """
         Return the bot's own message that carries ``marker``, or None.
 
@@ -109,7 +113,23 @@ class ChannelPoster:
         except Exception as error:
             raise self._told(send_error(error, written=call.written), channel) from error
 
-    async def _resolve(self, target: ChannelTarget) -> PostChannel:
+    async def open_dm(self, recipient_id: int) -> int:
+        """
+        Open the DM channel with one person and return its id; opening it again gives the same.
+
+        Raises:
+            SendError: it could not be opened; nothing was sent, whatever became of the request.
+        """
+        try:
+            with GuardedCall(at_once, timeout=self._dm_timeout):
+                channel = await self._client.create_dm(discord.Object(recipient_id))
+        except Exception as error:
+            failed = send_error(error, written=False)
+            failed.may_have_arrived = False
+            raise failed from error
+        return channel.id
+
+    async def _resolve(self, target: Target) -> Messageable:
         try:
             with GuardedCall(at_once, timeout=self._timeout):
                 return await resolve(self._client, target)
@@ -120,9 +140,9 @@ class ChannelPoster:
             failed.may_have_arrived = False  # it was only looked up
             raise failed from error
 
-    def _told(self, error: SendError, channel: PostChannel | None) -> SendError:
+    def _told(self, error: SendError, channel: Messageable | None) -> SendError:
         """Add what the bot lacks in the channel, where that is why it was refused."""
-        if error.error_class is ErrorClass.FORBIDDEN and channel is not None:
+        if error.error_class is ErrorClass.FORBIDDEN and isinstance(channel, PostChannel):
             me = own_member(self._client, channel)
             error.missing = missing_permissions(channel, me) if me is not None else ()
         return error

@@ -1,17 +1,23 @@
-"""Find the channel that is meant, in the guild that is meant, and what the bot may do there."""
+"""Find the channel or DM that is meant, in the guild that is meant, and what the bot may do there."""
 
 from typing import Protocol
 
 import discord
 
 from bot.leases.failures import ErrorClass, SendError
-from bot.leases.ports import ChannelTarget
+from bot.leases.ports import ChannelTarget, DmTarget, Target
 
 PostChannel = discord.TextChannel | discord.Thread | discord.VoiceChannel | discord.StageChannel
+Messageable = PostChannel | discord.PartialMessageable
+"""Where a message can go: a channel of a guild, or a DM by its id."""
 
 
 class ChannelSource(Protocol):
     """The part of a client that knows channels, and who it is itself."""
+
+    async def create_dm(self, user: discord.abc.Snowflake, /) -> discord.DMChannel:
+        """Open the DM channel with somebody."""
+        ...
 
     @property
     def user(self) -> discord.ClientUser | None:
@@ -26,10 +32,34 @@ class ChannelSource(Protocol):
         """Ask Discord for a channel."""
         ...
 
+    def get_partial_messageable(
+        self,
+        id: int,  # noqa: A002 -- the library's own names
+        *,
+        guild_id: int | None = None,
+        type: discord.ChannelType | None = None,  # noqa: A002
+    ) -> discord.PartialMessageable:
+        """Return a channel by its id alone, without asking."""
+        ...
 
-async def resolve(client: ChannelSource, target: ChannelTarget) -> PostChannel:
+
+async def resolve(client: ChannelSource, target: Target) -> Messageable:
     """
-    Return the channel of a target: from the cache, else from Discord.
+    Return the channel of a target: from the cache, else from Discord; a DM by its id alone.
+
+    Raises:
+        SendError: class ``gone`` where it is no text channel of that guild; class ``forbidden`` where it is hidden.
+        discord.HTTPException, aiohttp.ClientError: Discord could not be asked.
+    """
+    if isinstance(target, DmTarget):
+        # Neither its person nor the channel need be in the cache: the bot asks for no list of members.
+        return client.get_partial_messageable(target.channel_id, type=discord.ChannelType.private)
+    return await resolve_post(client, target)
+
+
+async def resolve_post(client: ChannelSource, target: ChannelTarget) -> PostChannel:
+    """
+    Return the channel of a guild: from the cache, else from Discord.
 
     Raises:
         SendError: class ``gone`` where it is no text channel of that guild; class ``forbidden`` where it is hidden.
@@ -49,12 +79,14 @@ def missing_permissions(channel: PostChannel, me: discord.Member) -> tuple[str, 
     return tuple(words for name, words in _in_words(channel).items() if not getattr(granted, name))
 
 
-def may_read_history(client: ChannelSource, channel: PostChannel) -> bool | None:
+def may_read_history(client: ChannelSource, channel: Messageable) -> bool | None:
     """
-    Return whether the history can be read, None where its server is not in the cache to tell.
+    Return whether the history can be read, None where its server is not in the cache to tell; that of a DM always can.
 
     Without the permission Discord answers with an empty list, which would be taken for "not there".
     """
+    if isinstance(channel, discord.PartialMessageable):
+        return True
     granted = _granted(client, channel)
     return None if granted is None else granted.view_channel and granted.read_message_history
 

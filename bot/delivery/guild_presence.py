@@ -31,9 +31,13 @@ class GuildPresence:
         self._client = client
         self._allow_list = frozenset(allow_list)
 
+    def is_allowed(self, guild_id: int) -> bool:
+        """Return whether the guild may be served at all, whether it is there now or not."""
+        return not self._allow_list or guild_id in self._allow_list
+
     def is_available(self, guild_id: int) -> bool:
         """Return whether the guild is there, on one of this process's shards, and allowed."""
-        if self._allow_list and guild_id not in self._allow_list:
+        if not self.is_allowed(guild_id):
             return False
         guild = self._client.get_guild(guild_id)
         return guild is not None and not guild.unavailable

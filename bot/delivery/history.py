@@ -13,14 +13,14 @@ from bot.delivery.channels import ChannelSource, may_read_history, resolve
 from bot.delivery.failures import error_class_of
 from bot.delivery.request_trace import GuardedCall, at_once
 from bot.leases.failures import ErrorClass, SendError
-from bot.leases.ports import ChannelTarget, Delivered, HistoryUnreadableError
+from bot.leases.ports import Delivered, HistoryUnreadableError, Target
 
 _UNKNOWN_CHANNEL = 10003
 _UNKNOWN_GUILD = 10004
 
 
 async def find_own_message(
-    client: ChannelSource, target: ChannelTarget, *, marker: str, after: int, longest_request: dt.timedelta
+    client: ChannelSource, target: Target, *, marker: str, after: int, longest_request: dt.timedelta
 ) -> Delivered | None:
     """
     Return the bot's own message with ``marker`` that is no older than the snowflake ``after``; None: there is none.
@@ -52,7 +52,7 @@ async def find_own_message(
         raise HistoryUnreadableError(type(error).__name__) from error
 
 
-async def _walk(client: ChannelSource, target: ChannelTarget, marker: str, after: int) -> Delivered | None:
+async def _walk(client: ChannelSource, target: Target, marker: str, after: int) -> Delivered | None:
     channel = await resolve(client, target)
     readable = may_read_history(client, channel)
     if client.user is None or readable is None:

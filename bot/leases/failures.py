@@ -36,7 +36,7 @@ class Verdict(StrEnum):
 
 
 # Not among them: ``unauthorized``. The process stops; its messages are sent once it runs with a token that is taken.
-_PERMANENT = frozenset(
+PERMANENT: frozenset[ErrorClass] = frozenset(
     {
         ErrorClass.RECIPIENT_UNREACHABLE,
         ErrorClass.FORBIDDEN,
@@ -46,7 +46,7 @@ _PERMANENT = frozenset(
         ErrorClass.EVENT_STARTED,
     }
 )
-
+"""Failures that trying again at once does not make good."""
 
 UNTOLD: frozenset[ErrorClass] = frozenset(
     {
@@ -91,7 +91,7 @@ class SendError(Exception):
         """Return what follows: an outage after which nobody knows is unknown, never failed."""
         if self.may_have_arrived:
             return Verdict.UNKNOWN
-        return Verdict.PERMANENT if self.error_class in _PERMANENT else Verdict.TRANSIENT
+        return Verdict.PERMANENT if self.error_class in PERMANENT else Verdict.TRANSIENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,11 @@ OPS_NOTE = "ops_note"
 EVENT_REPOST = "event_repost"
 """Sources beside the registry's: a note's id, and an event's; ``part`` counts revisions and reposts."""
 
+ATTENDANCE_POST = "attendance_post"
+PROFILE_UNREACHABLE = "profile_unreachable"
+SIDE_POSTS = (ATTENDANCE_POST, PROFILE_UNREACHABLE)
+"""Posts beside a fan-out, by the event's id: the fan-out drives their retries."""
+
 
 @dataclass(frozen=True, slots=True)
 class MessageKey:

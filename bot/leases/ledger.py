@@ -53,6 +53,11 @@ UPDATE discord_message_log SET success = TRUE, discord_message_id = $3, channel_
     error = NULL, error_class = NULL, finished_at = {now}
 WHERE id = $1 AND lease_token = $2 AND success IS NULL RETURNING id
 """
+_COUNTED = """
+UPDATE discord_message_log SET success = TRUE, embed_data = {json $3}, error = NULL, error_class = NULL,
+    finished_at = {now}
+WHERE id = $1 AND lease_token = $2 AND success IS NULL RETURNING id
+"""
 _FAILED = """
 UPDATE discord_message_log SET success = FALSE, status_code = $3, error = $4, error_class = $5, next_attempt_at = $6,
     finished_at = {now}
@@ -193,6 +198,11 @@ async def finalize_failed(
     return bool(await _run(_FAILED, values, lease_clock))
 
 
+async def finalize_counted(lease: Lease, counts: str, *, lease_clock: LeaseClock) -> bool:
+    """Record that what a lease without a message stood for is done; ``counts`` is JSON. False: the lease was lost."""
+    return bool(await _run(_COUNTED, [lease.id, lease.token, counts], lease_clock))
+
+
 async def note_unknown(lease: Lease, error: SendError) -> None:
     """Note on the open row why its outcome is not known."""
     await fetch(
@@ -246,7 +256,7 @@ def _held_row(row: dict[str, object]) -> HeldRow:
         lease=lease,
         guild_id=_optional_integer(row["guild_id"]),
         channel_id=_optional_integer(row["channel_id"]),
-        marker=str(meant["marker"]) if isinstance(meant, dict) else None,
+        marker=str(meant["marker"]) if isinstance(meant, dict) and "marker" in meant else None,
         version=integer(meant.get("version", 0)) if isinstance(meant, dict) else 0,
         history_after=integer(row["history_after"]),
         instance=str(row["instance"]) if row["instance"] is not None else None,

@@ -19,6 +19,17 @@ class ChannelTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class DmTarget:
+    """The DM channel with one person, which was opened before."""
+
+    recipient_id: int
+    channel_id: int
+
+
+Target = ChannelTarget | DmTarget
+
+
+@dataclass(frozen=True, slots=True)
 class Delivered:
     """A message that Discord holds."""
 
@@ -49,7 +60,7 @@ class MessagePort(Protocol):
 
     async def send(
         self,
-        target: ChannelTarget,
+        target: Target,
         message: OutgoingMessage,
         *,
         nonce: str,
@@ -64,7 +75,7 @@ class MessagePort(Protocol):
         """
         ...
 
-    async def find(self, target: ChannelTarget, *, marker: str, after: int) -> Delivered | None:
+    async def find(self, target: Target, *, marker: str, after: int) -> Delivered | None:
         """
         Return the bot's own message that carries ``marker``, newest first down to the snowflake ``after``, or None.
 
@@ -95,8 +106,8 @@ class Attempt:
 class OutcomeObserver(Protocol):
     """Whoever keeps rows beside the message log; called inside the transaction that records the outcome."""
 
-    async def on_sent(self, attempt: Attempt, delivered: Delivered, *, now: dt.datetime) -> None:
-        """Record that the message is visible."""
+    async def on_sent(self, attempt: Attempt, delivered: Delivered | None, *, now: dt.datetime) -> None:
+        """Record that the message is visible; None: a fan-out is done, which has no message of its own."""
         ...
 
     async def on_failed(

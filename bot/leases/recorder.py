@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import structlog
 
 from bot.clock import Clock, LeaseClock
-from bot.leases import ledger
+from bot.leases import fan_out_rows, ledger
 from bot.leases.failures import SendError
+from bot.leases.fan_out_rows import FanOutCounts
 from bot.leases.ledger import Lease
 from bot.leases.ports import Attempt, Delivered, OutcomeObserver
 from bot.transactions import DATABASE_ERRORS, atomic
@@ -26,7 +27,7 @@ class Outcome:
 
     attempt: Attempt
     lease: Lease
-    result: Delivered | SendError
+    result: Delivered | SendError | FanOutCounts
     next_attempt_at: dt.datetime | None = None
 
 
@@ -78,6 +79,8 @@ class OutcomeRecorder:
         async def _unit() -> bool:
             if isinstance(result, Delivered):
                 done = await ledger.finalize_sent(lease, result, lease_clock=self._lease_clock)
+            elif isinstance(result, FanOutCounts):
+                done = await fan_out_rows.finish_parent(lease, result, lease_clock=self._lease_clock)
             else:
                 done = await ledger.finalize_failed(
                     lease, result, next_attempt_at=outcome.next_attempt_at, lease_clock=self._lease_clock
@@ -118,7 +121,10 @@ class OutcomeRecorder:
 
 
 async def _tell(observer: OutcomeObserver, outcome: Outcome, now: dt.datetime) -> None:
-    if isinstance(outcome.result, Delivered):
-        await observer.on_sent(outcome.attempt, outcome.result, now=now)
+    result = outcome.result
+    if isinstance(result, SendError):
+        await observer.on_failed(outcome.attempt, result, next_attempt_at=outcome.next_attempt_at, now=now)
     else:
-        await observer.on_failed(outcome.attempt, outcome.result, next_attempt_at=outcome.next_attempt_at, now=now)
+        # The parent of a fan-out has no message of its own.
+        delivered = result if isinstance(result, Delivered) else None
+        await observer.on_sent(outcome.attempt, delivered, now=now)

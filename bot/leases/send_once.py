@@ -9,9 +9,10 @@ second copy within its unpublished few minutes. Source: event-reminder-schedulin
 """
 
 import asyncio
+import contextlib
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -30,6 +31,7 @@ from bot.leases.ports import (
     LeaseLostError,
     MessagePort,
     OutcomeObserver,
+    Target,
 )
 from bot.leases.recorder import Outcome, OutcomeRecorder
 from bot.message.outgoing import OutgoingMessage
@@ -42,6 +44,7 @@ _log = structlog.get_logger(__name__)
 Renderer = Callable[[], Awaitable[OutgoingMessage]]
 
 _DISCORD_EPOCH = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
+_NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
 _HISTORY_SLACK = dt.timedelta(seconds=5)
 # Past this the lease is asked for once more before the request: a throttle or a suspended host came between.
 _TRUSTED_AGE = dt.timedelta(seconds=5)
@@ -50,7 +53,7 @@ RESEND_AFTER = dt.timedelta(seconds=60)
 
 
 class SendResult(StrEnum):
-    """What became of one call."""
+    """What became of one call; ``begun``: a fan-out was taken up, its messages follow."""
 
     SENT = "sent"
     ALREADY_CLAIMED = "already_claimed"
@@ -58,6 +61,20 @@ class SendResult(StrEnum):
     FAILED_PERMANENT = "failed_permanent"
     UNKNOWN = "unknown"
     WITHDRAWN = "withdrawn"
+    BEGUN = "begun"
+
+
+@dataclass(frozen=True, slots=True)
+class SendReport:
+    """
+    What became of one call, and why; ``error`` None: it was sent, or never tried.
+
+    ``next_attempt_at`` is by the lease clock; None: nothing is to be tried again by itself, or nobody knows yet.
+    """
+
+    result: SendResult
+    error: SendError | None = None
+    next_attempt_at: dt.datetime | None = None
 
 
 class WithdrawnError(Exception):
@@ -106,10 +123,13 @@ class OneWayOut:
         # Discord's bucket for messages is per channel: one at a time there, so that a lease begins at its attempt.
         self._channels: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._running: dict[MessageKey, asyncio.Task[object]] = {}
+        # Leases without a message of their own, held for longer than one call: the parents of fan-outs.
+        self._held: set[MessageKey] = set()
         # Rows whose request may have left, here or, where they were taken over, elsewhere: never to be sent blindly.
         self._asked: set[int] = set()
         self._abandoned: set[MessageKey] = set()
         self._paused_until: dt.datetime | None = None
+        self._is_refused = False
         self.recorder = OutcomeRecorder(
             clock=clock,
             lease_clock=lease_clock,
@@ -123,7 +143,7 @@ class OneWayOut:
         key: MessageKey,
         *,
         guild_id: int | None,
-        target: ChannelTarget | None,
+        target: Target | None,
         render: Renderer,
         not_after: dt.datetime | None = None,
     ) -> SendResult:
@@ -136,45 +156,76 @@ class OneWayOut:
         Raises:
             DATABASE_ERRORS: the claim is not durable; nothing was sent.
         """
+        report = await self.report_once(key, guild_id=guild_id, target=target, render=render, not_after=not_after)
+        return report.result
+
+    async def report_once(
+        self,
+        key: MessageKey,
+        *,
+        guild_id: int | None,
+        target: Target | None,
+        render: Renderer,
+        not_after: dt.datetime | None = None,
+    ) -> SendReport:
+        """
+        Send as :meth:`send_once` does, and tell why it failed.
+
+        Raises:
+            DATABASE_ERRORS: the claim is not durable; nothing was sent.
+        """
         if self.is_paused():
-            return SendResult.FAILED_TRANSIENT
-        async with self._channels[target.channel_id if target else 0], self._slots:
+            return SendReport(SendResult.FAILED_TRANSIENT)
+        async with self._turn(target), self._slots:
             if self.is_paused():  # the block may have come while this one waited
-                return SendResult.FAILED_TRANSIENT
+                return SendReport(SendResult.FAILED_TRANSIENT)
             # Another call may send the key elsewhere at this moment; what it claims must not be taken for forgotten.
             if key in self._running:
-                return SendResult.ALREADY_CLAIMED
-            return await self._run(
-                Attempt(key, guild_id, target.channel_id if target else None), target, render, not_after
-            )
+                return SendReport(SendResult.ALREADY_CLAIMED)
+            attempt = Attempt(key, guild_id, target.channel_id if target else None)
+            return await self._run(attempt, self._render_and_send(attempt, target, render, not_after))
 
-    async def _run(
-        self, attempt: Attempt, target: ChannelTarget | None, render: Renderer, not_after: dt.datetime | None
-    ) -> SendResult:
+    def _turn(self, target: Target | None) -> contextlib.AbstractAsyncContextManager[object]:
+        """Return what a send waits for: its turn in a channel; DMs have their own rate, and a lock each would stay."""
+        return self._channels[target.channel_id] if isinstance(target, ChannelTarget) else contextlib.nullcontext()
+
+    async def fail_once(self, key: MessageKey, *, guild_id: int | None, error: SendError) -> SendReport:
+        """
+        Record that the message of ``key`` could not even be tried, as the way to its channel failed.
+
+        Raises:
+            DATABASE_ERRORS: it is not recorded.
+        """
+        if key in self._running:
+            return SendReport(SendResult.ALREADY_CLAIMED)
+        attempt = Attempt(key, guild_id, None)
+        return await self._run(attempt, self._fail_unsent(attempt, error))
+
+    async def _run(self, attempt: Attempt, work: Coroutine[object, object, SendReport]) -> SendReport:
         """Make one attempt as the running task of its key; however it ends, the sweep looks at what it leaves open."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 -- a coroutine runs in a task
         self._running[attempt.key] = task
         try:
-            return await self._render_and_send(attempt, target, render, not_after)
+            return await work
         except BaseException as error:
             self._look_later()
             was_abandoned = attempt.key in self._abandoned and isinstance(error, asyncio.CancelledError)
             if not was_abandoned or task.uncancel() > 0:
                 raise
             _log.warning("call_abandoned", key=str(attempt.key), guild=attempt.guild_id)
-            return SendResult.UNKNOWN
+            return SendReport(SendResult.UNKNOWN)
         finally:
             del self._running[attempt.key]
             self._abandoned.discard(attempt.key)
 
     async def _render_and_send(
-        self, attempt: Attempt, target: ChannelTarget | None, render: Renderer, not_after: dt.datetime | None
-    ) -> SendResult:
+        self, attempt: Attempt, target: Target | None, render: Renderer, not_after: dt.datetime | None
+    ) -> SendReport:
         try:
             message = await render()
         except WithdrawnError:
-            return SendResult.WITHDRAWN
+            return SendReport(SendResult.WITHDRAWN)
         except DATABASE_ERRORS:
             raise
         except Exception as error:  # noqa: BLE001 -- whatever a renderer raises is that one message's fault
@@ -185,19 +236,36 @@ class OneWayOut:
         attempt = replace(attempt, version=message.version)
         # Asked before the claim: a host that is suspended until its answer must not trust the lease.
         asked = self._clock.now()
-        lease = await self._claim(attempt, message.as_data())
+        lease = await self.claim(attempt, message.as_data())
         if lease is None:
-            return SendResult.ALREADY_CLAIMED
+            return SendReport(SendResult.ALREADY_CLAIMED)
         return await self._deliver(attempt, lease, target, message, self._guard(lease, not_after, asked))
 
+    @property
+    def paused_until(self) -> dt.datetime | None:
+        """Until when nothing asks Discord for anything: after a block, or for good without a token; it may be over."""
+        if self._is_refused:
+            return _NEVER
+        if self._paused_until is not None:
+            # A clock that is set back must not make the pause longer than it was meant to be.
+            self._paused_until = min(self._paused_until, self._clock.now() + self._options.cdn_block_pause)
+        return self._paused_until
+
     def is_paused(self) -> bool:
-        """Return whether nothing may ask Discord for anything now: it was blocked before it reached Discord."""
-        return self._paused_until is not None and self._clock.now() < self._paused_until
+        """Return whether nothing may ask Discord for anything now: it was blocked on the way, or refuses the bot."""
+        until = self.paused_until
+        return until is not None and self._clock.now() < until
 
     def _look_later(self) -> None:
         self._agenda.wake(SWEEP_STALE_DISCORD_LEASES, self._clock.now() + RESEND_AFTER)
 
-    async def _claim(self, attempt: Attempt, embed_data: dict[str, object] | None) -> Lease | None:
+    async def claim(self, attempt: Attempt, embed_data: dict[str, object] | None) -> Lease | None:
+        """
+        Take the lease of a key for this instance; None: it is sent, held, or its next attempt lies ahead.
+
+        Raises:
+            DATABASE_ERRORS: the claim is not durable.
+        """
         after = snowflake_at(self._discord_time.now() - _HISTORY_SLACK)
         claim = Claim(attempt.key, attempt.guild_id, attempt.channel_id, embed_data, after)
         lease = await ledger.claim_lease(claim, instance=self.instance, lease_clock=self.lease_clock)
@@ -220,32 +288,32 @@ class OneWayOut:
                 )
         return None
 
-    async def _fail_unsent(self, attempt: Attempt, error: SendError) -> SendResult:
-        lease = await self._claim(attempt, None)
+    async def _fail_unsent(self, attempt: Attempt, error: SendError) -> SendReport:
+        lease = await self.claim(attempt, None)
         if lease is None:
-            return SendResult.ALREADY_CLAIMED
+            return SendReport(SendResult.ALREADY_CLAIMED)
         return await self._failed(attempt, lease, error)
 
     async def _deliver(
         self,
         attempt: Attempt,
         lease: Lease,
-        target: ChannelTarget,
+        target: Target,
         message: OutgoingMessage,
         before_request: Callable[[], Awaitable[None]],
-    ) -> SendResult:
+    ) -> SendReport:
         try:
             delivered = await self._port.send(
                 target, message, nonce=nonce(attempt.key, target_id=target.channel_id), before_request=before_request
             )
         except LeaseLostError:
             _log.warning("lease_lost_before_send", key=str(attempt.key), guild=attempt.guild_id)
-            return SendResult.ALREADY_CLAIMED
+            return SendReport(SendResult.ALREADY_CLAIMED)
         except SendError as error:
             return await self._failed(attempt, lease, error)
         await self.recorder.record(Outcome(attempt, lease, delivered))
         _log.info("message_sent", key=str(attempt.key), guild=attempt.guild_id, message=delivered.message_id)
-        return SendResult.SENT
+        return SendReport(SendResult.SENT)
 
     def _guard(self, lease: Lease, not_after: dt.datetime | None, asked: dt.datetime) -> Callable[[], Awaitable[None]]:
         """Return what is awaited before each request: not too late, and still the holder of the lease."""
@@ -266,7 +334,7 @@ class OneWayOut:
 
         return _before_request
 
-    async def _failed(self, attempt: Attempt, lease: Lease, error: SendError) -> SendResult:
+    async def _failed(self, attempt: Attempt, lease: Lease, error: SendError) -> SendReport:
         verdict = error.verdict
         _log.warning(
             "message_not_sent",
@@ -280,13 +348,27 @@ class OneWayOut:
         if verdict is Verdict.UNKNOWN:
             self._look_later()
             await self._note_unknown(attempt, lease, error)
-            return SendResult.UNKNOWN
+            return SendReport(SendResult.UNKNOWN, error)
+        if error.error_class is ErrorClass.OPENING_TOO_FAST and attempt.key.recipient_id:
+            # Whoever was to get it did nothing wrong: the key is as if it had never been tried. Its queue rests; a post
+            # has none, and would be tried again at each poll.
+            await self._release_untried(attempt, lease)
+            return SendReport(SendResult.FAILED_TRANSIENT, error)
         next_attempt_at = None
         if error.error_class is not ErrorClass.EVENT_STARTED:
             wait = self._options.backoff.wait(verdict, attempts=lease.attempts, told=error.retry_after)
             next_attempt_at = await self._lease_now() + wait
         await self.recorder.record(Outcome(attempt, lease, error, next_attempt_at))
-        return SendResult.FAILED_PERMANENT if verdict is Verdict.PERMANENT else SendResult.FAILED_TRANSIENT
+        result = SendResult.FAILED_PERMANENT if verdict is Verdict.PERMANENT else SendResult.FAILED_TRANSIENT
+        return SendReport(result, error, next_attempt_at)
+
+    async def _release_untried(self, attempt: Attempt, lease: Lease) -> None:
+        try:
+            await self.recorder.release(attempt, lease, delete=True)
+        except DATABASE_ERRORS:
+            # Whoever asked must hear all the same that everything has to rest; the sweep releases the row.
+            _log.exception("untried_not_released", key=str(attempt.key), guild=attempt.guild_id)
+            self._look_later()
 
     async def _note_unknown(self, attempt: Attempt, lease: Lease, error: SendError) -> None:
         try:
@@ -307,11 +389,21 @@ class OneWayOut:
         if error_class is ErrorClass.CDN_BLOCK:
             self._paused_until = self._clock.now() + self._options.cdn_block_pause
         if error_class is ErrorClass.UNAUTHORIZED:
+            # Until the process has stopped, each further request would be one more that Discord counts as invalid.
+            self._is_refused = True
             self._stop("Discord refuses the bot's token: set DISCORD_TOKEN to the current one and start again.")
 
     def is_under_way(self, lease: Lease) -> bool:
         """Return whether a running task of this process holds the lease, or its outcome waits to be recorded."""
-        return lease.key in self._running or self.recorder.awaits_record(lease)
+        return lease.key in self._running or lease.key in self._held or self.recorder.awaits_record(lease)
+
+    def keep(self, key: MessageKey) -> None:
+        """Note that this process holds the lease of ``key`` for longer than one call, until :meth:`let_go`."""
+        self._held.add(key)
+
+    def let_go(self, key: MessageKey) -> None:
+        """Note that this process no longer holds the lease of ``key``."""
+        self._held.discard(key)
 
     def may_have_left(self, lease: Lease) -> bool:
         """Return whether a request for the row may have been written, as far as this process knows."""
@@ -336,9 +428,9 @@ class OneWayOut:
             self._asked.discard(row.lease.id)
         return lease
 
-    async def find(self, target: ChannelTarget, *, marker: str, after: int) -> Delivered | None:
+    async def find(self, target: Target, *, marker: str, after: int) -> Delivered | None:
         """
-        Look a message up in the history of its channel.
+        Look a message up in the history of its channel or DM.
 
         Raises:
             HistoryUnreadableError: the channel could not be read to that point.

@@ -34,9 +34,11 @@ def reconcilable_at(row: HeldRow, holder: Holder, options: SweepOptions) -> dt.d
     Return from when on the row may be reconciled: never earlier than a minute after its claim.
 
     A lease of a running task of this process, or of another that lives, waits for the timeout. One whose outcome this
-    process does not know, or whose instance is dead or gone, waits for that minute only.
+    process does not know, or whose instance is dead or gone, waits for that minute only; the parent of a fan-out, which
+    has no message of its own, for nothing more once its instance is dead or gone.
     """
-    earliest = row.last_touched + RESEND_AFTER
+    # Without a marker no request can have left: such a row waits for nothing but its holder.
+    earliest = row.last_touched + (RESEND_AFTER if row.marker is not None else dt.timedelta(0))
     timeout = row.last_touched + options.lease_timeout
     match holder:
         case Holder.MINE_RUNNING:

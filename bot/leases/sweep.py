@@ -14,22 +14,23 @@ import structlog
 
 from bot.leases import ledger
 from bot.leases.failures import ErrorClass, SendError
-from bot.leases.keys import EVENT_REPOST
+from bot.leases.keys import EVENT_REPOST, SIDE_POSTS
 from bot.leases.ledger import HeldRow, Lease
-from bot.leases.ports import Attempt, ChannelTarget, Delivered, HistoryUnreadableError
+from bot.leases.ports import Attempt, ChannelTarget, Delivered, DmTarget, HistoryUnreadableError, Target
 from bot.leases.recorder import Outcome
 from bot.leases.send_once import OneWayOut
 from bot.leases.staleness import Holder, SweepOptions, reconcilable_at
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES
-from bot.scheduling.registry import REMINDERS, sendable
+from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, DRIVE_FAN_OUTS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES
+from bot.scheduling.registry import REMINDERS, registered
 from bot.transactions import atomic, fetch, moment
 
 _log = structlog.get_logger(__name__)
 
-_RESENDERS = (CHECK_EVENT_REMINDERS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES)
-_REMINDER_SOURCES = frozenset(entry.log_source for entry in REMINDERS)
+_RESENDERS = (CHECK_EVENT_REMINDERS, DRIVE_FAN_OUTS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES)
+# Whose open row is removed once it is known that nothing arrived: a poll, or a running fan-out, claims it anew.
+_REMINDER_SOURCES = frozenset(entry.log_source for entry in REMINDERS) | frozenset(SIDE_POSTS)
 # Sources whose id is an event's: their open rows end with the event's start.
 _EVENT_SOURCES = _REMINDER_SOURCES | {EVENT_REPOST}
 _AGAIN = dt.timedelta(minutes=1)
@@ -58,7 +59,8 @@ class _Visit:
     """
     What came of looking at one row.
 
-    ``again``: when to look once more, None for never. ``released``: its sender may go on. ``told``: admins were told.
+    ``again``: when to look once more, None for never. ``released``: whoever waits for it may go on. ``told``: admins
+    were told.
     """
 
     again: dt.datetime | None = None
@@ -137,7 +139,7 @@ class Sweeper:
             await self._out.recorder.finalize(Outcome(attempt, lease, found))
             self.counts.found += 1
             _log.info("lease_found_sent", key=str(lease.key), guild=row.guild_id, message=found.message_id)
-            return _Visit()
+            return _Visit(released=True)
         is_reminder = lease.key.source in _REMINDER_SOURCES
         await self._out.recorder.release(attempt, lease, delete=is_reminder)
         self.counts.released += 1
@@ -146,9 +148,9 @@ class Sweeper:
         return _Visit(again=ends, released=True)
 
     async def _look_up(self, row: HeldRow) -> Delivered | None:
-        if row.channel_id is None or row.guild_id is None or row.marker is None:
+        target = _target(row)
+        if target is None or row.marker is None:
             return None  # never had anywhere to go, so that nothing can have arrived
-        target = ChannelTarget(row.guild_id, row.channel_id)
         found = await self._out.find(target, marker=row.marker, after=row.history_after)
         await self._report(row, None)
         return found
@@ -195,13 +197,21 @@ class Sweeper:
             return expiry
 
         async def _unit() -> list[int]:
-            freed = await ledger.delete_old_failures(sendable(), before=clock - retention, now=clock)
+            freed = await ledger.delete_old_failures(registered(), before=clock - retention, now=clock)
             await due_rows.refresh(freed)
             return freed
 
         if await atomic(_unit):
             self._agenda.wake(CHECK_EVENT_REMINDERS, now)
         return await ledger.next_failure_expiry(retention=retention)
+
+
+def _target(row: HeldRow) -> Target | None:
+    if row.channel_id is None:
+        return None
+    if row.lease.key.recipient_id:
+        return DmTarget(row.lease.key.recipient_id, row.channel_id)
+    return ChannelTarget(row.guild_id, row.channel_id) if row.guild_id is not None else None
 
 
 def _attempt(row: HeldRow) -> Attempt:

@@ -19,8 +19,9 @@ EMBED_FOOTER = 2_048
 EMBED_TOTAL = 6_000
 NONCE = 25
 CUSTOM_ID = 100
+CHOICE_NAME = 100
+CHOICES = 25
 BUTTON_LABEL = 80
-BUTTONS_IN_ROW = 5
 BUTTONS = 25
 
 # What must stay whole when a text is cut, beside each grapheme: a mention, a timestamp, an emoji of a server, a

@@ -1,15 +1,18 @@
-"""What the reminders say: pure functions of fresh rows."""
+"""What the one post of an event says: a pure function of fresh rows."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bot.message import timestamps
+from bot.message.custom_ids import Verb, encode
 from bot.message.escaping import escape
-from bot.message.limits import CONTENT, EMBED_DESCRIPTION, EMBED_TITLE, cut, length
-from bot.message.outgoing import Embed, EmbedField, OutgoingMessage
-from models.states import EventState
+from bot.message.limits import CONTENT, EMBED_DESCRIPTION, EMBED_FIELD_VALUE, EMBED_TITLE, cut, length
+from bot.message.outgoing import Button, ButtonStyle, Embed, EmbedField, OutgoingMessage
+from bot.reminders import markers
+from models.states import EventState, SignupStatus
 
 if TYPE_CHECKING:
+    from bot.events.signups import People, Person
     from models.event import Event
 
 _COLORS = {
@@ -32,14 +35,9 @@ _SIGNUPS = {
 }
 
 
-def announcement_marker(event_id: int, *, reposts: int = 0) -> str:
-    """Return what the post of an event is found again by; one posted again has its own."""
-    return f"#{event_id}.{reposts}" if reposts else f"#{event_id}"
-
-
-def announcement(event: "Event") -> OutgoingMessage:
-    """Return the one post of an event as its row stands; only the series' own roles ping."""
-    marker = announcement_marker(event.id, reposts=event.reposts)
+def announcement(event: "Event", people: "People") -> OutgoingMessage:
+    """Return the one post of an event as its rows stand; only the series' own roles ping."""
+    marker = markers.mark_post(event.id, reposts=event.reposts)
     title = escape(event.name)
     if event.state is EventState.CANCELLED:
         title = f"Cancelled: {title}"
@@ -50,10 +48,11 @@ def announcement(event: "Event") -> OutgoingMessage:
         embed=Embed(
             title=cut(title, EMBED_TITLE),
             description=cut(event.description, EMBED_DESCRIPTION),
-            fields=tuple(_fields(event)),
+            fields=(*_fields(event, people), *_lists(people)),
             footer=marker,
             color=_COLORS[event.state],
         ),
+        buttons=signup_buttons(event),
         mention_role_ids=roles,
         version=event.post_version,
     )
@@ -62,24 +61,67 @@ def announcement(event: "Event") -> OutgoingMessage:
 def role_pings(role_ids: Sequence[int]) -> tuple[tuple[int, ...], str]:
     """Return the roles that fit into one message, each once, and the text that pings them; the rest is counted."""
     roles = tuple(dict.fromkeys(role_ids))
-    mentions = [f"<@&{role}>" for role in roles]
-    text, shown = " ".join(mentions), len(roles)
-    while length(text) > CONTENT:
-        shown -= 1
-        text = " ".join([*mentions[:shown], f"+{len(roles) - shown} more"])
-    return roles[:shown], text
+    text = listed([f"<@&{role}>" for role in roles], CONTENT, between=" ")
+    return roles[: text.count("<@&")], text
 
 
-def _fields(event: "Event") -> list[EmbedField]:
-    places = "No limit" if event.max_players is None else str(event.max_players)
+def signup_buttons(event: "Event") -> tuple[Button, ...]:
+    """Return the buttons of a post or DM that asks people to sign up; they can be pressed while sign-ups are open."""
+    shut = event.state is not EventState.SIGNUPS_OPEN
+    answers = (
+        Button("Sign up", encode(Verb.SIGN_UP, event.id), ButtonStyle.SUCCESS, disabled=shut),
+        Button("Maybe", encode(Verb.MAYBE, event.id), disabled=shut),
+        Button("Can't", encode(Verb.CANT, event.id), disabled=shut),
+    )
+    if event.series_id is None:
+        return answers
+    return (*answers, Button("Notify me", encode(Verb.NOTIFY, event.series_id), ButtonStyle.PRIMARY))
+
+
+def _lists(people: "People") -> tuple[EmbedField, ...]:
+    """Return who comes, may come, waits and does not come; the last as a number alone."""
+    lists = [
+        ("Coming", people.attending, EMBED_FIELD_VALUE),
+        ("Maybe", people.tentative, EMBED_FIELD_VALUE // 2),
+        ("Waiting list", people.waitlisted, EMBED_FIELD_VALUE // 2),
+    ]
+    found = [EmbedField(f"{name} ({len(who)})", _names(who, most)) for name, who, most in lists if who]
+    if people.declined:
+        found.append(EmbedField("Can't", str(len(people.declined)), inline=True))
+    return tuple(found)
+
+
+def _names(people: Sequence["Person"], most: int) -> str:
+    ticks = {SignupStatus.CONFIRMED: " ✓"}
+    return listed([f"<@{person.user_id}>{ticks.get(person.status, '')}" for person in people], most, between=", ")
+
+
+def listed(items: Sequence[str], most: int, *, between: str) -> str:
+    """Return as many items as fit ``most`` with how many are left out; an item is never cut."""
+    text, shown = between.join(items), len(items)
+    while shown and length(text) > most:
+        # A list far too long is not shortened one by one.
+        shown = min(shown - 1, shown * most // length(text) + 1)
+        text = between.join([*items[:shown], f"+{len(items) - shown} more"])
+    return text
+
+
+def _fields(event: "Event", people: "People") -> list[EmbedField]:
     found = [
         EmbedField("When", timestamps.full_and_relative(event.scheduled_at)),
         EmbedField("Lasts", duration(event.duration_minutes), inline=True),
-        EmbedField("Places", places, inline=True),
+        EmbedField("Places", places(event, len(people.attending)), inline=True),
     ]
     if event.created_by is not None:
         found.append(EmbedField("Host", f"<@{event.created_by}>", inline=True))
     return [*found, EmbedField("Sign-ups", signups(event))]
+
+
+def places(event: "Event", taken: int) -> str:
+    """Return how many places there are, and how many of them are taken."""
+    if event.max_players is None:
+        return "No limit"
+    return f"{taken} of {event.max_players} taken" if taken else str(event.max_players)
 
 
 def signups(event: "Event") -> str:

@@ -31,6 +31,11 @@ class Dispatcher:
         task.add_done_callback(lambda done: self._ended(key, done))
         return True
 
+    @property
+    def under_way(self) -> int:
+        """How many tasks run."""
+        return sum(1 for task in self._under_way.values() if not task.done())
+
     def _ended(self, key: tuple[str, int], task: "asyncio.Task[None]") -> None:
         if self._under_way.get(key) is task:
             del self._under_way[key]

@@ -21,7 +21,7 @@ from bot.reminders.missed import tell_missed
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import TELL_OPS_NOTES
-from bot.scheduling.registry import ScheduledReminder, sendable
+from bot.scheduling.registry import ScheduledReminder, registered
 from bot.transactions import DATABASE_ERRORS, atomic, fetch, integer, moment
 
 _log = structlog.get_logger(__name__)
@@ -85,7 +85,7 @@ class ReminderClerk:
         self._is_available = is_available
         self._lease_clock = lease_clock
         self._agenda = agenda
-        self._reminders = sendable() if reminders is None else reminders
+        self._reminders = registered() if reminders is None else reminders
 
     async def fire_due_reminders(self, now: dt.datetime) -> dt.datetime | None:
         """Dispatch what is due at ``now``; return the next moment at which anything is. A failing query skips one."""
@@ -118,7 +118,7 @@ class ReminderClerk:
         """Record and tell in one transaction, so that a crash leaves nothing recorded that nobody is told of."""
 
         async def _unit() -> int:
-            recorded = [unsent.event_id for unsent in missed if await self._record(unsent)]
+            recorded = [(unsent.event_id, unsent.log_source) for unsent in missed if await self._record(unsent)]
             if recorded:
                 await tell_missed(guild_id, recorded, now=now)
             return len(recorded)

@@ -6,23 +6,35 @@ every event.
 """
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.ops_notes import raise_fault, untold_text
+from bot.scheduling.registry import registered
 from models.event import Event
 
 FAULT = "missed"
-_HEADING = "Not announced before they began, since I was not running or could not reach Discord:"
+_HEADING = "Not sent before the event began, since I was not running or could not reach Discord:"
 _MOST_LINES = 15
 
+Missed = tuple[int, str]
+"""An event's id, and the log source of the reminder that it began without, wholly or in part."""
 
-async def tell_missed(guild_id: int, event_ids: Sequence[int], *, now: dt.datetime) -> None:
-    """Write down that these events of the guild began without their reminder; call it in the recording transaction."""
+
+async def tell_missed(guild_id: int, missed: Collection[Missed], *, now: dt.datetime) -> None:
+    """Write down what events of the guild began without; call it in the recording transaction."""
     before = (await untold_text(guild_id, FAULT)).splitlines()[1:]
-    events = await Event.filter(guild_id=guild_id, id__in=list(event_ids)).order_by("scheduled_at", "id")
-    lines = [*before, *(f"- {escape(event.name)}, {timestamps.full(event.scheduled_at)}" for event in events)]
+    events = await Event.filter(guild_id=guild_id, id__in=[event_id for event_id, _ in missed])
+    lines = [*before]
+    for event in sorted(events, key=lambda event: (event.scheduled_at, event.id)):
+        what = [_in_words(source) for event_id, source in missed if event_id == event.id]
+        lines.append(f"- {escape(event.name)}, {timestamps.full(event.scheduled_at)}: {', '.join(what)}")
     # The newest stay: what is cut off stands in the log.
     shown = lines[-_MOST_LINES:] if len(lines) <= _MOST_LINES else ["- and earlier ones", *lines[-_MOST_LINES + 1 :]]
     await raise_fault(guild_id, FAULT, "\n".join([_HEADING, *shown]), now=now)
+
+
+def _in_words(log_source: str) -> str:
+    keys = {entry.log_source: entry.key for entry in registered()}
+    return keys.get(log_source, log_source).replace("_", " ")

@@ -17,19 +17,22 @@ class DueRowObserver:
     def __init__(self, agenda: Agenda) -> None:
         self._agenda = agenda
 
-    async def on_sent(self, attempt: Attempt, delivered: Delivered, *, now: dt.datetime) -> None:
-        """The reminder is no longer due."""
+    async def on_sent(self, attempt: Attempt, delivered: Delivered | None, *, now: dt.datetime) -> None:
+        """The reminder is no longer due, unless this was but one of its recipients."""
         del delivered, now
-        await due_rows.remove(attempt.key.source_id, attempt.key.source)
+        if not attempt.key.recipient_id:
+            await due_rows.remove(attempt.key.source_id, attempt.key.source)
 
     async def on_failed(
         self, attempt: Attempt, error: SendError, *, next_attempt_at: dt.datetime | None, now: dt.datetime
     ) -> None:
         """The reminder is due when it may be tried again; its guild is told where no attempt is left."""
+        if attempt.key.recipient_id:
+            return  # its fan-out drives it
         given_up = await due_rows.postpone(attempt.key.source_id, attempt.key.source)
         self._agenda.wake(CHECK_EVENT_REMINDERS, next_attempt_at)
         if given_up and error.error_class in UNTOLD and attempt.guild_id is not None:
-            await tell_missed(attempt.guild_id, [attempt.key.source_id], now=now)
+            await tell_missed(attempt.guild_id, [(attempt.key.source_id, attempt.key.source)], now=now)
             self._agenda.wake(TELL_OPS_NOTES, now)
 
     async def on_released(self, attempt: Attempt, *, now: dt.datetime) -> None:
@@ -43,8 +46,10 @@ class PostObserver:
         self._agenda = agenda
         self._debounce = debounce
 
-    async def on_sent(self, attempt: Attempt, delivered: Delivered, *, now: dt.datetime) -> None:
+    async def on_sent(self, attempt: Attempt, delivered: Delivered | None, *, now: dt.datetime) -> None:
         """Store the post, and have it edited if the event changed since it was rendered."""
+        if delivered is None:
+            return
         rows = await fetch(
             "UPDATE event SET announcement_channel_id = $2, announcement_message_id = $3,"
             # COALESCE gives the parameter its type, which PostgreSQL asks for and SQLite's CAST would spoil.

@@ -13,6 +13,7 @@ from typing import Protocol
 import structlog
 
 from bot.events.lifecycle import ends_at
+from bot.events.signups import people_of
 from bot.leases.failures import ErrorClass, SendError, Verdict
 from bot.leases.keys import EVENT_REPOST, MessageKey
 from bot.leases.ports import ChannelTarget
@@ -97,7 +98,7 @@ class PostUpkeep:
     async def _edit(self, event: Event, channel_id: int, message_id: int, now: dt.datetime) -> None:
         target = ChannelTarget(event.guild_id, channel_id)
         try:
-            await self._editor.edit(target, message_id, content.announcement(event))
+            await self._editor.edit(target, message_id, content.announcement(event, await people_of(event.id)))
         except SendError as error:
             await self._edit_failed(event, error, now)
             return
@@ -150,7 +151,7 @@ class PostUpkeep:
             fresh = await Event.get_or_none(id=event.id)
             if fresh is None or fresh.state not in _AHEAD or fresh.reposts != event.reposts:
                 raise WithdrawnError
-            return content.announcement(fresh)
+            return content.announcement(fresh, await people_of(fresh.id))
 
         await self._out.send_once(
             MessageKey(EVENT_REPOST, event.id, part=event.reposts),

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.clock import Clock
+from bot.dm_queue.fan_out import FanOuts
 from bot.leases.send_once import OneWayOut, SendResult
 
 
@@ -13,6 +14,7 @@ class ReminderContext:
 
     out: OneWayOut
     clock: Clock
+    fan_outs: FanOuts
 
 
 ReminderTask = Callable[[int, ReminderContext], Awaitable[SendResult]]

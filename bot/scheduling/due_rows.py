@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.scheduling.due import Tried, due_rows, is_wanted
-from bot.scheduling.registry import ScheduledReminder, sendable
+from bot.scheduling.registry import ScheduledReminder, registered
 from bot.transactions import fetch, integer, moment
 from models.event import Event
 from models.reminder_due import ReminderDue
@@ -37,7 +37,7 @@ def in_list(values: Sequence[object], *, first: int) -> str:
 
 async def refresh(event_ids: Iterable[int], *, reminders: Sequence[ScheduledReminder] | None = None) -> None:
     """Derive the rows of these events anew; call it inside the transaction that changed them."""
-    entries = sendable() if reminders is None else reminders
+    entries = registered() if reminders is None else reminders
     ids = sorted(set(event_ids))
     for start in range(0, len(ids), _CHUNK):
         await _refresh_chunk(ids[start : start + _CHUNK], entries)
@@ -102,7 +102,7 @@ def _failed(row: dict[str, object]) -> Tried:
 
 
 def _entry_of(log_source: str) -> ScheduledReminder | None:
-    return next((entry for entry in sendable() if entry.log_source == log_source), None)
+    return next((entry for entry in registered() if entry.log_source == log_source), None)
 
 
 async def remove(event_id: int, log_source: str) -> bool:
@@ -138,7 +138,7 @@ async def postpone(event_id: int, log_source: str) -> bool:
 async def next_due(*, after: dt.datetime) -> dt.datetime | None:
     """Return the earliest moment past ``after`` at which any reminder is due."""
     found: list[dt.datetime] = []
-    for entry in sendable():
+    for entry in registered():
         rows = await fetch(
             "SELECT due_at FROM reminder_due WHERE key = $1 AND due_at > $2 ORDER BY due_at LIMIT 1", [entry.key, after]
         )
@@ -153,7 +153,7 @@ async def missing(*, now: dt.datetime, after: int = 0, limit: int = 500) -> list
     They come by id, past ``after``, at most ``limit`` for each reminder; an empty list: there are no more.
     """
     by_entry: list[list[int]] = []
-    for entry in sendable():
+    for entry in registered():
         states = sorted(state.value for state in entry.required_states)
         series = " AND e.series_id IS NOT NULL" if entry.requires_repeater else ""
         rows = await fetch(
@@ -190,7 +190,7 @@ async def begun_unsent(*, now: dt.datetime, limit: int = 500) -> list[Unsent]:
     One whose attempt is still open is left out: it may have arrived, and if not, it is found once that is known.
     """
     found: list[Unsent] = []
-    for entry in sendable():
+    for entry in registered():
         rows = await fetch(
             "SELECT d.event_id, e.guild_id FROM reminder_due d JOIN event e ON e.id = d.event_id"
             " WHERE d.key = $1 AND d.due_at <= $2 AND e.scheduled_at <= $2"

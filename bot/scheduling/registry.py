@@ -92,10 +92,7 @@ REMINDERS: tuple[ScheduledReminder, ...] = checked(
     )
 )
 
-SENDABLE: frozenset[str] = frozenset({"announcement"})
-"""The keys whose task exists; the others stand in the registry, are never due, and a guardrail names them."""
 
-
-def sendable() -> tuple[ScheduledReminder, ...]:
-    """Return the entries whose task exists."""
-    return tuple(entry for entry in REMINDERS if entry.key in SENDABLE)
+def registered() -> tuple[ScheduledReminder, ...]:
+    """Return the entries as they stand now: whoever works through them asks at each use, not once when imported."""
+    return REMINDERS

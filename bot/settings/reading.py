@@ -121,7 +121,7 @@ def _meant(text: str, field: FieldInfo) -> object:
     try:
         if get_origin(field.annotation) is tuple:
             return json.loads(text)
-        if field.annotation in {int, bool}:
+        if field.annotation in {int, float, bool}:
             return TypeAdapter(field.annotation).validate_strings(text, strict=False)
     except (ValueError, RecursionError):
         return text

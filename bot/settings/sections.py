@@ -125,6 +125,30 @@ class RemindersSettings(_Section):
     sync_seconds: int = _seconds(60, 1, 3600)
 
 
+def _rate(default: float) -> float:
+    return Field(default=default, ge=0.1, le=20, description="a number a second from 0.1 to 20")
+
+
+class BreakerSettings(_Section):
+    """When DMs rest since Discord does not answer. Source of the figures: dm-queue.txt, "Circuit breaker"."""
+
+    failures: int = Field(default=50, ge=1, le=10_000, description="a whole number from 1 to 10000")
+    window_seconds: int = _seconds(60, 1, 3600)
+    open_seconds: int = _seconds(300, 1, 86400)
+
+
+class DmQueueSettings(_Section):
+    """How direct messages are paced. Source of the figures: 03-delivery, "DM queue"."""
+
+    max_depth: int = Field(default=10_000, ge=2, le=1_000_000, description="a whole number from 2 to 1000000")
+    drain_rate_per_second: float = _rate(5.0)
+    max_in_flight: int = Field(default=32, ge=1, le=40, description="a whole number from 1 to 40")
+    dm_timeout_seconds: int = _seconds(5, 1, 50)
+    open_channels_per_second: float = _rate(1.0)
+    opening_pause_seconds: int = _seconds(300, 10, 86400)
+    breaker: BreakerSettings = BreakerSettings()
+
+
 class LoggingSettings(_Section):
     """What is logged, and for whose eyes."""
 
@@ -173,6 +197,7 @@ class Settings(BaseSettings):
     database: DatabaseSettings = DatabaseSettings()
     process: ProcessSettings = ProcessSettings()
     reminders: RemindersSettings = RemindersSettings()
+    dm_queue: DmQueueSettings = DmQueueSettings()
     logging: LoggingSettings = LoggingSettings()
     cluster: ClusterSettings = ClusterSettings()
     discord_token: Annotated[SecretStr, AfterValidator(_token_alone)] | None = Field(

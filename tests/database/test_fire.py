@@ -2,7 +2,7 @@
 
 import asyncio
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -16,7 +16,7 @@ from bot.leases.ports import ChannelTarget
 from bot.leases.send_once import SendResult
 from bot.message.outgoing import OutgoingMessage
 from bot.reminders.fire import ReminderClerk, find_due
-from bot.reminders.missed import tell_missed
+from bot.reminders.missed import Missed, tell_missed
 from bot.reminders.task_registry import TASKS, ReminderContext
 from bot.reminders.tasks import ANNOUNCEMENT
 from bot.scheduling import due_rows, registry
@@ -51,6 +51,7 @@ from tests.builders import (
 
 NOW = utc("2026-03-01 12:00")
 NOTHING = dt.timedelta(0)
+MISSED = "Not sent before the event began, since I was not running or could not reach Discord:"
 
 
 @pytest.fixture
@@ -223,15 +224,16 @@ async def test_who_comes_while_another_sends_is_told_so_and_sends_nothing(
     await make_guild()
     event = await make_event(now=NOW)
     one, two = [await process(discord, clock, name=name) for name in ("one", "two")]
+    context = ReminderContext(two.services.out, clock, two.services.fan_outs)
     results: list[SendResult] = []
 
     async def _meanwhile(message: OutgoingMessage) -> None:
-        results.append(await TASKS[ANNOUNCEMENT.task_name](event.id, ReminderContext(two.services.out, clock)))
+        results.append(await TASKS[ANNOUNCEMENT.task_name](event.id, context))
 
     discord.before_send = _meanwhile
     await one.run(CHECK_EVENT_REMINDERS)
     discord.before_send = None
-    results.append(await TASKS[ANNOUNCEMENT.task_name](event.id, ReminderContext(two.services.out, clock)))
+    results.append(await TASKS[ANNOUNCEMENT.task_name](event.id, context))
 
     assert results == [SendResult.ALREADY_CLAIMED] * 2
     assert len(discord.attempts) == 1
@@ -421,6 +423,56 @@ async def test_what_began_unsent_is_never_sent_but_recorded_and_told_once(
     assert [len(text.splitlines()) for text in told(discord)] == [1 + 3]
 
 
+async def test_each_event_is_told_in_one_line_that_names_the_reminders_it_began_without(
+    database: str, clock: ManualClock, discord: FakeDiscord
+) -> None:
+    await make_guild()
+    series = await make_series(now=NOW, is_active=False)
+    every = {
+        "discord_signup_reminder": True,
+        "discord_confirm_attendance": True,
+        "discord_profile_reminder": True,
+        "series_id": series.id,
+    }
+    opened = {"state": EventState.SIGNUPS_OPEN, "signups_open_at": NOW}
+    await make_event(now=NOW, name="*Late*", starts_in=2 * HOUR, **opened, **every)
+    await make_event(now=NOW, name="Early", starts_in=HOUR, discord_confirm_attendance=True, **opened)
+    await make_event(now=NOW, name="Not yet", starts_in=5 * HOUR, discord_announcement_hours=1, **opened)
+    clock.advance(3 * HOUR)
+
+    await (await process(discord, clock)).tick()
+
+    early, late = (int((NOW + hours * HOUR).timestamp()) for hours in (1, 2))
+    assert [text.splitlines() for text in told(discord)] == [
+        [
+            MISSED,
+            f"- Early, <t:{early}:F>: announcement, attendance reminder",
+            f"- \\*Late\\*, <t:{late}:F>: announcement, signup reminder, attendance reminder, profile reminder",
+        ]
+    ]
+
+
+async def test_a_guild_is_not_told_of_another_ones_events(database: str) -> None:
+    await make_guild()
+    mine, others = [await make_event(now=NOW, guild_id=guild_id, name="Raid") for guild_id in (GUILD, OTHER_GUILD)]
+
+    await atomic(lambda: tell_missed(GUILD, [(event.id, ANNOUNCEMENT.log_source) for event in (mine, others)], now=NOW))
+
+    assert [(note.guild_id, len(note.says.splitlines())) for note in await OpsNote.all()] == [(GUILD, 1 + 1)]
+
+
+async def test_of_many_missed_events_the_newest_fifteen_lines_stay(database: str) -> None:
+    await make_guild()
+    for hours in range(40):
+        event = await make_event(now=NOW, starts_in=hours * HOUR, name=f"Raid {hours}")
+        await atomic(lambda event=event: tell_missed(GUILD, [(event.id, ANNOUNCEMENT.log_source)], now=NOW))  # type: ignore[misc]
+
+    lines = (await OpsNote.get()).says.splitlines()
+
+    assert lines[1] == "- and earlier ones"
+    assert [line.split(",")[0] for line in lines[2:]] == [f"- Raid {hours}" for hours in range(26, 40)]
+
+
 async def test_what_begins_unsent_one_after_the_other_is_gathered_in_one_note_until_it_is_told(
     database: str, clock: ManualClock, discord: FakeDiscord
 ) -> None:
@@ -572,7 +624,8 @@ async def test_an_outage_up_to_the_start_is_told(database: str, clock: ManualClo
     await (await process(discord, clock)).run_until(NOW + 10 * MINUTE)
 
     assert [at - NOW for at, channel in discord.attempts if channel == CHANNEL] == [NOTHING, 30 * SECOND, 90 * SECOND]
-    assert ["Not announced before they began" in text for text in told(discord)] == [True]
+    began = int((NOW + 100 * SECOND).timestamp())
+    assert told(discord) == [f"{MISSED}\n- Raid night, <t:{began}:F>: announcement"]
 
 
 async def test_a_forbidden_channel_costs_an_attempt_an_hour_and_one_note_while_others_go_out_on_time(
@@ -683,10 +736,10 @@ async def test_a_missed_reminder_that_cannot_be_recorded_stops_no_other_guilds(
     clock.advance(HOUR)
     bot = await process(discord, clock)
 
-    async def _fails_for_one(guild_id: int, event_ids: Sequence[int], *, now: dt.datetime) -> None:
+    async def _fails_for_one(guild_id: int, missed: Collection[Missed], *, now: dt.datetime) -> None:
         if guild_id == GUILD:
             raise OperationalError("disk full")
-        await tell_missed(guild_id, event_ids, now=now)
+        await tell_missed(guild_id, missed, now=now)
 
     monkeypatch.setattr("bot.reminders.fire.tell_missed", _fails_for_one)
     await bot.run(CHECK_EVENT_REMINDERS)
@@ -724,7 +777,6 @@ async def test_a_fifth_reminder_needs_an_entry_and_a_task_and_fires(
         )
 
     monkeypatch.setattr(registry, "REMINDERS", registry.checked([*registry.REMINDERS, fifth]))
-    monkeypatch.setattr(registry, "SENDABLE", registry.SENDABLE | {"packing_list"})
     monkeypatch.setitem(TASKS, "send_packing_list", send_packing_list)
     await make_guild()
     bot = await process(discord, clock)

@@ -349,6 +349,15 @@ async def test_a_post_in_another_channel_mends_no_fault_of_this_one(database: st
     assert (await OpsNote.get()).says != ""
 
 
+async def test_a_fan_out_that_is_done_says_nothing_of_a_channel(database: str, clock: ManualClock) -> None:
+    observer, attempt = PostFaultObserver(Agenda()), Attempt(MessageKey("attendance_reminder", 1), GUILD, None)
+    await raise_fault(GUILD, post_fault(None), "no channel", now=clock.now())
+
+    await observer.on_sent(attempt, None, now=clock.now())
+
+    assert (await OpsNote.get()).says == "no channel"
+
+
 async def test_notes_of_guilds_that_cannot_be_reached_hold_back_no_others(
     database: str, clock: ManualClock, discord: FakeDiscord
 ) -> None:
@@ -376,3 +385,26 @@ async def test_an_unreadable_history_is_told_with_what_can_be_done_about_it(
     await tell_unreadable(row, HistoryUnreadableError("why", lacks_permission=lacks_permission), clock.now())
 
     assert words in (await OpsNote.get()).says
+
+
+async def test_an_unreadable_history_is_told_with_where_until_it_is_over(database: str, clock: ManualClock) -> None:
+    lease = Lease(1, MessageKey("attendance_post", 1), "token", 1, clock.now())
+    row = HeldRow(lease, GUILD, CHANNEL, "#1", 0, 0, "one", None, None)
+
+    await tell_unreadable(row, HistoryUnreadableError("why"), clock.now())
+    says = (await OpsNote.get()).says
+    await tell_unreadable(row, None, clock.now())
+
+    assert says.startswith("I cannot tell whether a message arrived in <#70>, since")
+    assert (await OpsNote.get()).says == ""
+
+
+async def test_an_unreadable_dm_is_told_to_nobody_who_could_do_nothing_about_it(
+    database: str, clock: ManualClock
+) -> None:
+    lease = Lease(1, MessageKey("signup_reminder", 1, 4_001), "token", 1, clock.now())
+    row = HeldRow(lease, GUILD, CHANNEL, "#1", 0, 0, "one", None, None)
+
+    await tell_unreadable(row, HistoryUnreadableError("why"), clock.now())
+
+    assert await OpsNote.all().count() == 0

@@ -19,12 +19,18 @@ from tortoise.backends.sqlite.client import SqliteClient
 
 from bot.bootstrap import Services
 from bot.clock import InjectedLeaseClock, ManualClock
-from bot.leases import ledger
+from bot.dm_queue.channel_book import DmChannelBook
+from bot.events.profiles import profile_of
+from bot.events.signup_rules import Press
+from bot.events.signups import people_of
+from bot.events.subscriptions import subscriptions_of
+from bot.leases import fan_out_rows, ledger
 from bot.leases.failures import ErrorClass
-from bot.leases.keys import MessageKey
+from bot.leases.keys import ATTENDANCE_POST, MessageKey
 from bot.leases.ledger import Claim
 from bot.leases.ports import Delivered
 from bot.ops_notes import raise_fault
+from bot.reminders import recipients
 from bot.reminders.fire import find_due
 from bot.scheduling import due_rows
 from bot.scheduling.bodies import (
@@ -36,11 +42,21 @@ from bot.scheduling.bodies import (
 from bot.scheduling.registry import REMINDERS, ScheduledReminder
 from bot.transactions import Dialect, connection, dialect
 from models.event import Event
+from models.states import EventState
 from tests.bench.ticks import NOW, Sizes, analyze, fill
-from tests.builders import FakeDiscord, Process
+from tests.builders import FakeDiscord, Process, make_guild, make_series
+from tests.people import REQUIRED_FIELD, subscribe
 
 # The tables that grow, and what statements call them: SQLite's plans name the alias alone.
-ALIASES = {"event": ("e",), "reminder_due": ("d",), "discord_message_log": ("l", "n", "known", "failed", "later")}
+ALIASES = {
+    "event": ("e",),
+    "reminder_due": ("d",),
+    "discord_message_log": ("l", "n", "known", "failed", "later"),
+    "event_signup": (),
+    "repeater_subscription": ("s",),
+    "player_profile": (),
+    "dm_channel": (),
+}
 DUE = "idx_reminder_du_key_c2f024"
 SENT_KEY = "uniq_discord_message_log_source_event_when_pending_or_success"
 FAILED_KEY = "ix_discord_message_log_failed_key"
@@ -272,6 +288,170 @@ async def test_notes_to_tell_are_found_without_reading_the_log(plans: Plan) -> N
     assert of_log
     # The notes themselves are read whole: there is one for each fault.
     assert all(one.by(SENT_KEY) and one.by(FAILED_KEY) for one in of_log), of_log
+
+
+# ------------------------------------------------------------------------------------------------------------- people
+
+
+SERIES, OPEN_EVENT, SUBSCRIBERS = 12, 1_802, 20
+
+
+@pytest.fixture
+async def crowd(plans: Plan) -> Plan:
+    """Store people beside the events: twenty answers to each of the horizon, two hundred series with subscribers."""
+    for number in range(200):
+        series = await make_series(now=NOW, guild_id=1, name=f"Series {number}")
+        await subscribe(series.id, range(number, number + SUBSCRIBERS))
+    for statement in (_SIGNUPS, _PROFILES, _CHANNELS, _DMS):
+        await connection().execute_script(statement)
+    event = await Event.get(id=OPEN_EVENT)
+    assert (event.state, event.scheduled_at > NOW) == (EventState.SIGNUPS_OPEN, True)
+    event.series_id = SERIES
+    await event.save(update_fields=["series_id"])
+    return plans
+
+
+_NUMBERS = "(WITH RECURSIVE n (k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM n WHERE k < {most}) SELECT k FROM n) people"
+_SIGNUPS = (
+    "INSERT INTO event_signup (event_id, user_id, status, position, created_at, changed_at)"  # noqa: S608 -- our own
+    " SELECT id, k, CASE WHEN k > 14 THEN 'waitlisted' WHEN k > 12 THEN 'declined' ELSE 'signed_up' END,"
+    f" CASE WHEN k > 14 THEN k END, created_at, created_at FROM event, {_NUMBERS.format(most=19)}"
+    " WHERE state = 'signups_open'"
+)
+_PROFILES = (
+    "INSERT INTO player_profile (guild_id, user_id, field_values, reminder_opt_outs, updated_at)"
+    " SELECT id % 5, id, '{}', '[]', created_at FROM event"
+)
+_CHANNELS = "INSERT INTO dm_channel (user_id, channel_id, opened_at) SELECT id, id, created_at FROM event"
+# What the fan-outs of the horizon left in the log, sent and failed.
+_DMS = (
+    "INSERT INTO discord_message_log (source, source_id, recipient_id, part, success, claimed_at, history_after,"  # noqa: S608
+    " attempts, created_at) SELECT 'signup_reminder', id, k + 1, 0, k % 10 <> 0, created_at, 0, 1, created_at"
+    f" FROM event, {_NUMBERS.format(most=19)} WHERE state = 'signups_open'"
+)
+
+PARENT = MessageKey("signup_reminder", OPEN_EVENT)
+
+
+def _all_by(planned: list[Planned], table: str, column: str) -> None:
+    """See that each statement that reads the table looks one value of this column up in an index."""
+    reading = [one for one in planned if re.search(rf'FROM "?{table}\b', one.query)]
+    assert reading
+    assert {one.query: one.steps for one in reading if not re.search(rf"{column}\s*=", "\n".join(one.steps))} == {}
+
+
+async def test_children_of_a_fan_out_are_read_by_two_short_ranges(crowd: Plan) -> None:
+    found = await crowd(lambda: fan_out_rows.children(PARENT))
+
+    _none_read_whole(found)
+    for one in found:
+        assert re.search(r"source\b.*source_id\b", one.by(SENT_KEY)), one.steps
+        assert re.search(r"source\b.*source_id\b", one.by(FAILED_KEY)), one.steps
+
+
+@pytest.mark.parametrize("source", [ATTENDANCE_POST, "signup_reminder"], ids=["never tried", "known source"])
+async def test_the_row_of_a_post_is_looked_up(crowd: Plan, source: str) -> None:
+    found = await crowd(lambda: fan_out_rows.post_row(MessageKey(source, OPEN_EVENT)))
+
+    _none_read_whole(found)
+    assert all(one.by(SENT_KEY) and one.by(FAILED_KEY) for one in found), found
+
+
+async def test_a_parent_is_renewed_by_its_id(crowd: Plan) -> None:
+    lease = await _claimed()
+
+    found = await crowd(lambda: ledger.renew(lease, lease_clock=CLOCK))
+
+    _none_read_whole(found)
+
+
+@pytest.mark.parametrize(
+    ("among", "asked"), [(None, 12), ([20], 1), (list(range(600)), 12)], ids=["everybody", "one", "600"]
+)
+async def test_whom_to_ask_to_sign_up_is_read_by_the_series_and_by_the_event(
+    crowd: Plan, among: list[int] | None, asked: int
+) -> None:
+    event = await Event.get(id=OPEN_EVENT)
+
+    async def _work() -> None:
+        # Those who declined, and those who said nothing.
+        assert len(await recipients.to_sign_up(event, among)) == asked
+
+    found = await crowd(_work)
+
+    _none_read_whole(found)
+    _all_by(found, "repeater_subscription", "series_id")
+
+
+@pytest.mark.parametrize(
+    ("among", "asked"), [(None, 13), ([3], 1), (list(range(600)), 13)], ids=["everybody", "one", "600"]
+)
+@pytest.mark.parametrize("recipients_of", [recipients.to_confirm, recipients.to_fill_in], ids=["to confirm", "to fill"])
+async def test_those_with_a_place_and_their_profiles_are_read_by_the_event_and_the_guild(
+    crowd: Plan, recipients_of: Callable[..., Awaitable[tuple[int, ...]]], among: list[int] | None, asked: int
+) -> None:
+    await make_guild(1, profile_fields=[REQUIRED_FIELD])
+    event = await Event.get(id=OPEN_EVENT)
+
+    async def _work() -> None:
+        assert len(await recipients_of(event, among)) == asked
+
+    found = await crowd(_work)
+
+    _none_read_whole(found)
+    _all_by(found, "event_signup", "event_id")
+
+
+async def test_who_comes_is_read_by_the_event(crowd: Plan) -> None:
+    found = await crowd(lambda: people_of(OPEN_EVENT))
+
+    _none_read_whole(found)
+    _all_by(found, "event_signup", "event_id")
+
+
+@pytest.mark.parametrize("press", [Press.SIGN_UP, Press.CANT])
+async def test_a_press_reads_its_own_event_alone(crowd: Plan, press: Press) -> None:
+    async def _work() -> None:
+        await Event.filter(id=OPEN_EVENT).update(scheduled_at=NOW + HOUR, max_players=14)
+        await _services().signups.press(
+            press, OPEN_EVENT, guild_id=1, user_id=3 if press is Press.CANT else 10**9, role_ids=None, now=NOW
+        )
+
+    found = await crowd(_work)
+
+    _none_read_whole(found)
+    _all_by(found, "event_signup", "event_id")
+
+
+@pytest.mark.parametrize("count", [1, 100])
+async def test_the_channels_of_people_are_looked_up(crowd: Plan, count: int) -> None:
+    found = await crowd(lambda: DmChannelBook().load(range(1, count + 1)))
+
+    _none_read_whole(found)
+
+
+async def test_the_subscriptions_of_one_person_are_read_by_the_person(crowd: Plan) -> None:
+    async def _work() -> None:
+        assert len(await subscriptions_of(100, guild_id=1)) == SUBSCRIBERS
+
+    found = await crowd(_work)
+
+    _none_read_whole([one for one in found if "repeater_subscription" in one.query])
+
+
+async def test_the_profile_of_one_person_is_looked_up(crowd: Plan) -> None:
+    await make_guild(2, profile_fields=[REQUIRED_FIELD])
+
+    found = await crowd(lambda: profile_of(7, guild_id=2))
+
+    _none_read_whole(found)
+
+
+async def test_what_began_unsent_is_read_by_when_it_was_due(crowd: Plan) -> None:
+    found = await crowd(lambda: due_rows.begun_unsent(now=NOW))
+
+    _none_read_whole(found)
+    assert all(one.by(DUE) for one in found), found
 
 
 def _services() -> Services:

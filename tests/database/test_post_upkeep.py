@@ -18,9 +18,10 @@ from bot.reminders.tasks import announcement_target
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, SYNC_DISCORD_EVENTS
 from bot.transactions import atomic
 from models.event import Event
-from models.states import EventState
+from models.states import EventState, SignupStatus
 from tests.builders import (
     CHANNEL,
+    DAY,
     HOUR,
     MINUTE,
     OPS_CHANNEL,
@@ -36,6 +37,7 @@ from tests.builders import (
     refused,
     utc,
 )
+from tests.people import sign_up
 
 NOW = utc("2026-03-01 12:00")
 
@@ -146,6 +148,45 @@ async def test_a_state_move_shows_in_the_post(database: str, clock: ManualClock,
 
 
 # ----------------------------------------------------------------------------------------------------- deleted posts
+
+
+def shown(post: Post) -> tuple[list[str], list[bool]]:
+    """What a post says of people, and which of its buttons cannot be pressed."""
+    assert post.shown.embed is not None
+    people = [f"{one.name}: {one.value}" for one in post.shown.embed.fields if "<@" in one.value or one.name == "Can't"]
+    return people, [button.disabled for button in post.shown.buttons]
+
+
+async def test_the_post_shows_who_comes_and_can_be_pressed_while_sign_ups_are_open(
+    database: str, clock: ManualClock, discord: FakeDiscord
+) -> None:
+    bot, event, post = await announced(discord, clock, starts_in=DAY, signups_open_at=NOW + HOUR, duration_minutes=60)
+    seen = [shown(post)]
+
+    await bot.run_until(NOW + HOUR + MINUTE)
+    await sign_up(event, [101, 102])
+    await sign_up(event, [103], SignupStatus.DECLINED)
+    await change(event, bot, clock)
+    await bot.run_until(NOW + HOUR + 2 * MINUTE)
+    seen.append(shown(post))
+    await bot.run_until(NOW + DAY + MINUTE)
+    seen.append(shown(post))
+
+    people = ["Coming (2): <@101>, <@102>", "Can't: 1"]
+    assert seen == [([], [True] * 3), (people, [False] * 3), (people, [True] * 3)]
+
+
+async def test_a_post_that_is_posted_again_shows_who_comes(
+    database: str, clock: ManualClock, discord: FakeDiscord
+) -> None:
+    bot, event, post = await announced(discord, clock, state=EventState.SIGNUPS_OPEN)
+    await sign_up(event, [101])
+    post.deleted = True
+
+    await change(event, bot, clock)
+    await bot.run_until(NOW + MINUTE)
+
+    assert [shown(post) for post in discord.in_channel()] == [(["Coming (1): <@101>"], [False] * 3)]
 
 
 async def test_a_deleted_post_of_an_event_ahead_is_posted_again_once_each_time(

@@ -38,6 +38,7 @@ from tests.fake_discord import (
 )
 
 KEY = MessageKey("waitlist", 1)
+TO_ONE = MessageKey("waitlist", 1, 5)
 TICK = dt.timedelta(microseconds=1)
 HOUR = dt.timedelta(hours=1)
 OTHER_TARGET = ChannelTarget(GUILD, 71)
@@ -88,8 +89,8 @@ class Watcher:
             raise error
         self.told.append((what, attempt, fact))
 
-    async def on_sent(self, attempt: Attempt, delivered: Delivered, *, now: dt.datetime) -> None:
-        await self._note("sent", attempt, delivered.message_id)
+    async def on_sent(self, attempt: Attempt, delivered: Delivered | None, *, now: dt.datetime) -> None:
+        await self._note("sent", attempt, delivered.message_id if delivered is not None else None)
 
     async def on_failed(
         self, attempt: Attempt, error: SendError, *, next_attempt_at: dt.datetime | None, now: dt.datetime
@@ -138,6 +139,18 @@ async def test_a_sent_message_is_already_claimed_for_everybody(database: str, di
 
     assert results == [SendResult.ALREADY_CLAIMED] * 2
     assert (len(discord.visible), await outcomes()) == (1, [True])
+
+
+async def test_who_opened_channels_too_fast_is_not_marked_as_failed(
+    database: str, clock: ManualClock, discord: FakeDiscord
+) -> None:
+    out = way_out(discord)
+    discord.answers.append(Refused(SendError(ErrorClass.OPENING_TOO_FAST, "opening too fast", status=429)))
+
+    results = [await send(out, key=TO_ONE), await send(out, key=TO_ONE)]
+
+    assert results == [SendResult.FAILED_TRANSIENT, SendResult.SENT]
+    assert await outcomes() == [True]
 
 
 @pytest.mark.parametrize("error_class", ErrorClass)

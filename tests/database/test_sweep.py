@@ -134,7 +134,7 @@ class Released:
     def __init__(self) -> None:
         self.attempts: list[Attempt] = []
 
-    async def on_sent(self, attempt: Attempt, delivered: Delivered, *, now: dt.datetime) -> None: ...
+    async def on_sent(self, attempt: Attempt, delivered: Delivered | None, *, now: dt.datetime) -> None: ...
 
     async def on_failed(
         self, attempt: Attempt, error: SendError, *, next_attempt_at: dt.datetime | None, now: dt.datetime
@@ -626,7 +626,7 @@ async def test_breaking_a_call_off_leaves_its_caller_running(
 
 async def test_one_bad_row_does_not_stop_the_rest(database: str, clock: ManualClock, discord: FakeDiscord) -> None:
     class _Broken(Released):
-        async def on_sent(self, attempt: Attempt, delivered: Delivered, *, now: dt.datetime) -> None:
+        async def on_sent(self, attempt: Attempt, delivered: Delivered | None, *, now: dt.datetime) -> None:
             raise KeyError
 
     process = Process(discord, observers={"broken": (_Broken(),)})

@@ -17,8 +17,15 @@ ONE_WAY_OUT = {
     ("bot/delivery/channel_poster.py", "channel.send"),
     ("bot/leases/send_once.py", "self._port.send"),
 }
-# The simulated crash is put round the client's transport; it sends nothing of its own.
-WRAPPERS = {("bot/demo/crashes.py", "http.request")}
+# What is called like a send, and puts nothing on a screen.
+NO_SENDS = {
+    # The simulated crash is put round the client's transport; it sends nothing of its own.
+    ("bot/demo/crashes.py", "http.request"),
+    # Opens the channel of a DM, which nobody sees before something is sent there.
+    ("bot/delivery/channel_poster.py", "self._client.create_dm"),
+    # What the plan of a fan-out says about its post: if it sent past the one way out, it would be found where it does.
+    ("bot/dm_queue/side_posts.py", "post.send"),
+}
 
 WALL_CLOCK = frozenset(
     {
@@ -103,7 +110,7 @@ def clocks_read(source: str) -> set[str]:
 def test_nothing_but_the_one_way_out_sends() -> None:
     found = {(path.relative_to(ROOT).as_posix(), use) for path in sources() for use in sends(path.read_text())}
 
-    assert found - WRAPPERS == ONE_WAY_OUT
+    assert found == ONE_WAY_OUT | NO_SENDS
 
 
 def test_nothing_but_the_clock_reads_the_wall_clock() -> None:

@@ -18,6 +18,7 @@ TASKS = (
     "types",
     "arch",
     "bench",
+    "screenshot",
     "migrations",
     "requirements",
     "clean",

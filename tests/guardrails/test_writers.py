@@ -15,6 +15,11 @@ WRITERS = {
     "audit_log": set[str](),
     "ops_note": {"bot/ops_notes.py"},
     "instance": set[str](),
+    "event_signup": set[str](),
+    "repeater_subscription": set[str](),
+    "player_profile": set[str](),
+    "dm_channel": {"bot/dm_queue/channel_book.py"},
+    "process_state": set[str](),
 }
 STATE_MOVERS = {"bot/events/lifecycle.py"}
 _STATE_MOVE = re.compile(r"\.update\([^)]*\bstate=", re.DOTALL)

@@ -14,13 +14,15 @@ SECOND = dt.timedelta(seconds=1)
 MINUTE = dt.timedelta(minutes=1)
 
 
-def held(*, heartbeat: dt.timedelta | None = None, renewed: dt.timedelta | None = None) -> HeldRow:
+def held(
+    *, heartbeat: dt.timedelta | None = None, renewed: dt.timedelta | None = None, marker: str | None = "#1"
+) -> HeldRow:
     """A row claimed at noon; the last heartbeat of its instance and its renewal by how long after."""
     return HeldRow(
         lease=Lease(1, MessageKey("event_announcement", 1), "token", 1, CLAIMED),
         guild_id=7,
         channel_id=70,
-        marker="#1",
+        marker=marker,
         version=0,
         history_after=0,
         instance="there",
@@ -99,6 +101,33 @@ def test_a_renewed_lease_counts_from_its_renewal(
     row = held(heartbeat=heartbeat, renewed=3 * MINUTE)
 
     assert may_be_looked_into(row, holder, 3 * MINUTE + patience + shift) is expected
+
+
+@pytest.mark.parametrize(("shift", "expected"), BOUNDARIES)
+@pytest.mark.parametrize(
+    ("holder", "heartbeat", "patience"),
+    [
+        pytest.param(Holder.MINE_UNKNOWN, dt.timedelta(0), dt.timedelta(0), id="mine, unknown"),
+        pytest.param(Holder.OTHER, None, dt.timedelta(0), id="of an instance that is gone"),
+        pytest.param(Holder.OTHER, -10 * MINUTE, dt.timedelta(0), id="of an instance dead before"),
+        pytest.param(Holder.OTHER, 10 * SECOND, 40 * SECOND, id="of an instance that dies"),
+        pytest.param(Holder.OTHER, 8 * MINUTE, 5 * MINUTE, id="of a living instance"),
+        pytest.param(Holder.MINE_RUNNING, dt.timedelta(0), 5 * MINUTE, id="mine, running"),
+    ],
+)
+def test_a_row_without_a_message_waits_for_its_holder_alone(
+    holder: Holder, heartbeat: dt.timedelta | None, patience: dt.timedelta, shift: dt.timedelta, expected: bool
+) -> None:
+    row = held(heartbeat=heartbeat, marker=None)
+
+    assert may_be_looked_into(row, holder, patience + shift) is expected
+
+
+@pytest.mark.parametrize(("shift", "expected"), BOUNDARIES)
+def test_a_row_without_a_message_counts_from_its_renewal_too(shift: dt.timedelta, expected: bool) -> None:
+    row = held(heartbeat=None, renewed=3 * MINUTE, marker=None)
+
+    assert may_be_looked_into(row, Holder.OTHER, 3 * MINUTE + shift) is expected
 
 
 def test_a_renewal_older_than_the_claim_changes_nothing() -> None:

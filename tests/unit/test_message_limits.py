@@ -6,6 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.message import limits
+from bot.message.custom_ids import Verb, encode
 from bot.message.limits import cut, length
 from bot.message.outgoing import Button, Embed, EmbedField, MessageLimitError, OutgoingMessage
 
@@ -151,6 +152,43 @@ def test_25_fields_of_which_each_is_full_are_taken_up_to_6000() -> None:
 
     assert message.embed is not None
     assert len(message.embed.fields) == 25
+
+
+def test_25_buttons_are_taken_and_26_are_not() -> None:
+    buttons = tuple(Button(f"{number}", encode(Verb.SIGN_UP, number)) for number in range(26))
+
+    taken = OutgoingMessage(marker="#1", content="x", buttons=buttons[:25])
+
+    assert len(taken.buttons) == 25
+    with pytest.raises(MessageLimitError, match="buttons is 26 long, over the limit of 25"):
+        OutgoingMessage(marker="#1", content="x", buttons=buttons)
+
+
+@pytest.mark.parametrize(
+    ("fits", "over", "part"),
+    [
+        pytest.param(
+            Button("x" * 80, "t1:signup:7"), Button("x" * 81, "t1:signup:7"), "button label .* is 81 long", id="label"
+        ),
+        pytest.param(
+            Button("🐉" * 40, "t1:signup:7"),
+            Button("🐉" * 40 + "x", "t1:signup:7"),
+            "button label .* is 81 long",
+            id="label of two units a character",
+        ),
+        pytest.param(Button("x", "i" * 100), Button("x", "i" * 101), "custom id .* is 101 long", id="custom id"),
+    ],
+)
+def test_a_button_may_be_as_long_as_its_limit_and_no_longer(fits: Button, over: Button, part: str) -> None:
+    OutgoingMessage(marker="#1", content="x", buttons=(fits,))
+
+    with pytest.raises(MessageLimitError, match=part):
+        OutgoingMessage(marker="#1", content="x", buttons=(fits, over))
+
+
+def test_buttons_alone_are_no_message() -> None:
+    with pytest.raises(MessageLimitError, match="content is 0 long"):
+        OutgoingMessage(marker="#1", buttons=(Button("Sign up", "t1:signup:7"),))
 
 
 def test_what_was_meant_to_be_sent_is_kept_without_who_is_pinged() -> None:

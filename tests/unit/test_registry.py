@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 from tortoise import fields
 
-from bot.reminders import tasks
+from bot.reminders import markers, tasks
 from bot.reminders.task_registry import TASKS, DuplicateTaskError, reminder_task
-from bot.scheduling.registry import REMINDERS, SENDABLE, DuplicateReminderError, ScheduledReminder, checked, sendable
+from bot.scheduling import registry
+from bot.scheduling.registry import REMINDERS, DuplicateReminderError, ScheduledReminder, checked, registered
 from models.discord_event_config import DiscordEventConfigMixin
 from models.states import EventState
 
 MIXIN = DiscordEventConfigMixin._meta.fields_map
 # Fields that end in _hours and are no reminder's.
 NO_REMINDER = {"signup_opens_hours"}
-NOT_YET_SENDABLE = {"signup_reminder", "attendance_reminder", "profile_reminder"}
 
 
 def test_the_registry_is_the_one_of_the_specification() -> None:
@@ -58,20 +58,34 @@ def test_the_registry_is_the_one_of_the_specification() -> None:
     assert [entry.key for entry in REMINDERS if entry.requires_repeater] == ["signup_reminder"]
 
 
-@pytest.mark.parametrize("key", sorted(SENDABLE))
-def test_every_sendable_entrys_task_resolves(key: str) -> None:
-    entry = next(entry for entry in REMINDERS if entry.key == key)
-
+@pytest.mark.parametrize("entry", REMINDERS, ids=lambda entry: entry.key)
+def test_every_entrys_task_resolves(entry: ScheduledReminder) -> None:
     assert entry.task_name in TASKS
-    assert tasks.ANNOUNCEMENT in REMINDERS
 
 
-def test_the_entries_without_a_task_are_exactly_those_that_are_named_so() -> None:
-    without_task = {entry.key for entry in REMINDERS if entry.task_name not in TASKS}
+def test_every_task_has_an_entry_that_it_sends_for() -> None:
+    assert set(TASKS) == {entry.task_name for entry in REMINDERS}
+    assert [
+        tasks.ANNOUNCEMENT,
+        tasks.SIGNUP.entry,
+        tasks.ATTENDANCE.entry,
+        tasks.PROFILE.entry,
+    ] == list(REMINDERS)
 
-    assert without_task == NOT_YET_SENDABLE
-    assert {entry.key for entry in REMINDERS} - SENDABLE == NOT_YET_SENDABLE
-    assert {entry.key for entry in sendable()} == SENDABLE
+
+@pytest.mark.parametrize("entry", REMINDERS, ids=lambda entry: entry.key)
+def test_every_entrys_message_has_a_marker_of_its_own(entry: ScheduledReminder) -> None:
+    assert markers.read(markers.mark(entry.key, 7)) == markers.Marked(entry.key, 7)
+
+
+def test_the_entries_are_those_that_stand_now_not_those_of_the_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    fifth = replace(REMINDERS[0], key="fifth", log_source="fifth")
+    before = registered()
+
+    monkeypatch.setattr(registry, "REMINDERS", (*REMINDERS, fifth))
+
+    assert before == REMINDERS
+    assert registered() == (*REMINDERS, fifth)
 
 
 @pytest.mark.parametrize("entry", REMINDERS, ids=lambda entry: entry.key)

@@ -14,6 +14,8 @@ from pydantic import SecretStr, ValidationError
 
 from bot.errors import BotError
 from bot.settings import MAX_FILE_BYTES, ClusterSettings, ConfigurationError, Settings, load_settings
+from bot.settings.faults import KEYS
+from bot.settings.sections import BreakerSettings
 
 TOKEN = "MTAxMjM0NTY3ODkwMTIzNDU2Nw.GxYzAb.planted-planted-planted-planted-12"
 PASSWORD = "planted-password"
@@ -29,7 +31,9 @@ API = 'allowed is "" or http(s)://HOST[:PORT]/PATH without name, password or a s
 GATEWAY = 'allowed is "" or ws(s)://HOST[:PORT]/PATH without name or password.'
 DATABASE = "allowed is sqlite://PATH or postgresql://NAME:PASSWORD@HOST:PORT/DATABASE, special characters as %XX."
 ALONE = 'allowed is the token alone, without spaces and without a leading "Bot".'
-SECTIONS = "discord or bot or database or process or reminders or logging or cluster"
+RATE = "allowed is a number a second from 0.1 to 20."
+FAILURES = "allowed is a whole number from 1 to 10000."
+SECTIONS = "discord or bot or database or process or reminders or dm_queue or logging or cluster"
 HUGE = "a number too large to show"
 
 WriteConfig = Callable[[str | bytes], Path]
@@ -97,10 +101,14 @@ def test_every_key_of_config_toml_has_one_comment_line() -> None:
 def test_the_comments_and_the_code_give_the_same_ranges() -> None:
     text = CONFIG.read_text("utf-8")
 
-    for section in Settings.model_fields.keys() - {"discord_token"}:
-        for key, field in type(getattr(Settings(), section)).model_fields.items():
-            if bounds := re.search(r"from (\d+ to \d+)", field.description or ""):
-                assert re.search(rf"# .*\b{bounds[1]}\b.*\n{key} = ", text), key
+    named = {key: re.search(r"from ([\d.]+ to [\d.]+)", field.description or "") for key, field in KEYS.items()}
+
+    bounds = {key[-1]: found[1] for key, found in named.items() if found}
+    assert bounds["failures"] == "1 to 10000"
+    assert bounds["drain_rate_per_second"] == "0.1 to 20"
+    for key, between in bounds.items():
+        # A comment may go on over a second line.
+        assert re.search(rf"# .*\b{re.escape(between)}\b.*\n(# .*\n)?{key} = ", text), key
 
 
 # ---------------------------------------------------------------------------------------------------------- precedence
@@ -132,6 +140,15 @@ def test_the_environment_beats_the_file_and_the_file_the_default(write_config: W
     assert loaded.reminders.poll_seconds == 12
     assert loaded.reminders.sweep_seconds == 11
     assert loaded.reminders.state_seconds == 60
+
+
+def test_a_section_in_a_section_is_put_together_from_all_three(write_config: WriteConfig) -> None:
+    path = write_config("[dm_queue]\nmax_depth = 9\n[dm_queue.breaker]\nfailures = 9\nwindow_seconds = 8\n")
+
+    loaded = load_settings(path, {"TOCSIN__DM_QUEUE__BREAKER__FAILURES": "7"})
+
+    assert loaded.dm_queue.max_depth == 9
+    assert loaded.dm_queue.breaker == BreakerSettings(failures=7, window_seconds=8, open_seconds=300)
 
 
 def test_the_default_file_is_the_one_of_the_working_directory(write_config: WriteConfig) -> None:
@@ -175,6 +192,10 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(write_config: WriteCon
         ("TOCSIN__DISCORD__GATEWAY_URL", "ws://127.0.0.1:8/gw/", "discord", "gateway_url", "ws://127.0.0.1:8/gw/"),
         ("TOCSIN__LOGGING__FORMAT", "json", "logging", "format", "json"),
         ("TOCSIN__CLUSTER__INSTANCE", "30", "cluster", "instance", "30"),
+        ("TOCSIN__DM_QUEUE__DRAIN_RATE_PER_SECOND", "0.5", "dm_queue", "drain_rate_per_second", 0.5),
+        ("TOCSIN__DM_QUEUE__DRAIN_RATE_PER_SECOND", "5", "dm_queue", "drain_rate_per_second", 5.0),
+        ("TOCSIN__DM_QUEUE__DRAIN_RATE_PER_SECOND", "2e1", "dm_queue", "drain_rate_per_second", 20.0),
+        ("TOCSIN__DM_QUEUE__MAX_DEPTH", "2", "dm_queue", "max_depth", 2),
     ],
 )
 def test_the_text_of_the_environment_is_taken_for_what_it_stands_for(
@@ -241,6 +262,7 @@ def test_an_empty_secret_counts_as_not_set(empty: str) -> None:
         (f'[discord]\ntoken = "{TOKEN}"', "discord.token", "DISCORD_TOKEN"),
         (f'[bot]\nTOKEN = "{TOKEN}"', "bot.TOKEN", "DISCORD_TOKEN"),
         (f'[database]\npassword = "{PASSWORD}"', "database.password", "DATABASE_URL"),
+        (f'[dm_queue.breaker]\ntoken = "{TOKEN}"', "dm_queue.breaker.token", "DISCORD_TOKEN"),
         (f'[bot]\nadt_token = "{PASSWORD}"', "bot.adt_token", "ADT_TOKEN"),
         (f'[database]\nurl = "postgres://bot:{PASSWORD}@db/x"', "database.url", "DATABASE_URL"),
         (f'[database]\nurl = "postgres://bot:#/{PASSWORD}@db/x"', "database.url", "DATABASE_URL"),
@@ -340,6 +362,18 @@ def test_a_right_database_address_is_taken(url: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "rate"),
+    [("5", 5.0), ("0.1", 0.1), ("20", 20.0), ("20.0", 20.0), ("1e1", 10.0)],
+    ids=lambda value: f"{value}",
+)
+def test_a_rate_may_be_written_with_and_without_a_fraction(write_config: WriteConfig, text: str, rate: float) -> None:
+    loaded = load_settings(write_config(f"[dm_queue]\ndrain_rate_per_second = {text}\n"), {})
+
+    assert loaded.dm_queue.drain_rate_per_second == rate
+    assert isinstance(loaded.dm_queue.drain_rate_per_second, float)
+
+
+@pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ('[reminders]\npoll_seconds = "30"', f'reminders.poll_seconds is "30", {POLL}'),
@@ -382,6 +416,27 @@ def test_a_right_database_address_is_taken(url: str) -> None:
             'cluster.instance is "a b", allowed is up to 64 letters, digits, dots, dashes and underscores.',
         ),
         ("[cluster]\ndead_after_seconds = 19", f"cluster.dead_after_seconds is 19, {DEAD}"),
+        ("[dm_queue]\ndrain_rate_per_second = nan", f"dm_queue.drain_rate_per_second is nan, {RATE}"),
+        ("[dm_queue]\ndrain_rate_per_second = inf", f"dm_queue.drain_rate_per_second is inf, {RATE}"),
+        ("[dm_queue]\ndrain_rate_per_second = -inf", f"dm_queue.drain_rate_per_second is -inf, {RATE}"),
+        ("[dm_queue]\ndrain_rate_per_second = 1e400", f"dm_queue.drain_rate_per_second is inf, {RATE}"),
+        ("[dm_queue]\ndrain_rate_per_second = 0", f"dm_queue.drain_rate_per_second is 0, {RATE}"),
+        ("[dm_queue]\ndrain_rate_per_second = 0.09", f"dm_queue.drain_rate_per_second is 0.09, {RATE}"),
+        ("[dm_queue]\ndrain_rate_per_second = 20.01", f"dm_queue.drain_rate_per_second is 20.01, {RATE}"),
+        ('[dm_queue]\ndrain_rate_per_second = "5"', f'dm_queue.drain_rate_per_second is "5", {RATE}'),
+        ("[dm_queue]\ndrain_rate_per_second = true", f"dm_queue.drain_rate_per_second is true, {RATE}"),
+        ("[dm_queue]\ndrain_rate_per_second = [5]", f"dm_queue.drain_rate_per_second is [5], {RATE}"),
+        ("[dm_queue]\ndrain_rate_per_second = 0x" + "f" * 9000, f"dm_queue.drain_rate_per_second is {HUGE}, {RATE}"),
+        ("[dm_queue]\nopen_channels_per_second = 0", f"dm_queue.open_channels_per_second is 0, {RATE}"),
+        ("[dm_queue]\nmax_depth = 1", "dm_queue.max_depth is 1, allowed is a whole number from 2 to 1000000."),
+        ("[dm_queue]\nmax_in_flight = 41", "dm_queue.max_in_flight is 41, allowed is a whole number from 1 to 40."),
+        ("[dm_queue.breaker]\nfailures = 0", f"dm_queue.breaker.failures is 0, {FAILURES}"),
+        ("[dm_queue.breaker]\nfailures = 5.0", f"dm_queue.breaker.failures is 5.0, {FAILURES}"),
+        ("[dm_queue]\nbreaker = 3", "dm_queue.breaker is 3, allowed is a section [dm_queue.breaker] with keys."),
+        (
+            "[[dm_queue.breaker]]\nfailures = 3",
+            "dm_queue.breaker is [a section], allowed is a section [dm_queue.breaker] with keys.",
+        ),
         ("reminders = 5", "reminders is 5, allowed is a section [reminders] with keys."),
         ("[[reminders]]\na = 5", "reminders is [a section], allowed is a section [reminders] with keys."),
     ],
@@ -418,6 +473,14 @@ def test_exactly_twice_the_heartbeat_is_enough(write_config: WriteConfig) -> Non
         ("[bot]\npool_size = 5", "bot.pool_size is not a setting, did you mean database.pool_size?"),
         ("[Bot]\ndefault_timezone = 'UTC'", "Bot is not a setting, did you mean bot?"),
         ("[logging]\nLEVEL = 'info'", "logging.LEVEL is not a setting, did you mean logging.level?"),
+        (
+            "[dm_queue.breaker]\nfailure = 3",
+            "dm_queue.breaker.failure is not a setting, did you mean dm_queue.breaker.failures?",
+        ),
+        ("[dm_queue]\nfailures = 3", "dm_queue.failures is not a setting, did you mean dm_queue.breaker.failures?"),
+        ("[dm_queue.braker]\nfailures = 3", "dm_queue.braker is not a setting, did you mean dm_queue.breaker?"),
+        ("[breaker]\nfailures = 3", "breaker is not a setting, did you mean dm_queue.breaker?"),
+        ("[dm_queue.breaker.x]\nfailures = 3", "dm_queue.breaker.x is not a setting, did you mean dm_queue.breaker?"),
         ("[zzz]", f"zzz is not a setting, allowed is {SECTIONS}."),
         (
             "[logging]\n'qqqqqqqqqqqqqq\\n' = 5",
@@ -448,6 +511,31 @@ def test_an_unknown_key_is_named_with_the_likeliest_one_meant(
         ({"TOCSIN__REMINDERS__POLL_SECONDS": "soon"}, f'TOCSIN__REMINDERS__POLL_SECONDS is "soon", {POLL}'),
         ({"TOCSIN__REMINDERS__POLL_SECONDS": ""}, f'TOCSIN__REMINDERS__POLL_SECONDS is "", {POLL}'),
         ({"TOCSIN__REMINDERS__POLL_SECONDS": "nan"}, f'TOCSIN__REMINDERS__POLL_SECONDS is "nan", {POLL}'),
+        *(
+            (
+                {"TOCSIN__DM_QUEUE__DRAIN_RATE_PER_SECOND": text},
+                f"TOCSIN__DM_QUEUE__DRAIN_RATE_PER_SECOND is {shown}, {RATE}",
+            )
+            for text, shown in [
+                ("nan", "nan"),
+                ("inf", "inf"),
+                ("-inf", "-inf"),
+                ("1e400", "inf"),
+                ("0", "0.0"),
+                ("21", "21.0"),
+                ("", '""'),
+                ("fast", '"fast"'),
+                ("true", '"true"'),
+            ]
+        ),
+        (
+            {"TOCSIN__DM_QUEUE__BREAKER__FAILURES": "0"},
+            f"TOCSIN__DM_QUEUE__BREAKER__FAILURES is 0, {FAILURES}",
+        ),
+        (
+            {"TOCSIN__DM_QUEUE__BREAKER": "7"},
+            "TOCSIN__DM_QUEUE__BREAKER is not a setting, did you mean TOCSIN__DM_QUEUE__BREAKER__FAILURES?",
+        ),
         (
             {"TOCSIN__DATABASE__AUTO_MIGRATE": "maybe"},
             'TOCSIN__DATABASE__AUTO_MIGRATE is "maybe", allowed is true or false.',

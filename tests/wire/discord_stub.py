@@ -10,7 +10,8 @@ import contextlib
 import datetime as dt
 import itertools
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,12 @@ class DiscordStub:
     messages: dict[int, list[dict[str, Any]]] = field(default_factory=lambda: {CHANNEL: [], OPS: []})
     nonces: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
+    synced: list[list[dict[str, Any]]] = field(default_factory=list)
+    opened: list[int] = field(default_factory=list)
+    edits: int = 0
+    deferred: dict[str, float] = field(default_factory=dict)
+    answered: dict[str, tuple[float, str]] = field(default_factory=dict)
+    dispatch: Callable[[str, object], Awaitable[None]] | None = None
     identified: int = 0
     refuse_token: bool = False
     close_code: int | None = None
@@ -95,7 +102,13 @@ class DiscordStub:
         return answered(message)
 
     def _store(self, channel_id: int, body: dict[str, Any]) -> dict[str, Any]:
-        message = {
+        message = self._message(channel_id, body)
+        self.messages[channel_id].append(message)
+        self.nonces[channel_id, body["nonce"]] = message
+        return message
+
+    def _message(self, channel_id: int, body: dict[str, Any]) -> dict[str, Any]:
+        return {
             "id": str(snowflake(next(self._ids))),
             "channel_id": str(channel_id),
             "author": self.user(),
@@ -110,10 +123,8 @@ class DiscordStub:
             "attachments": [],
             "pinned": False,
             "type": 0,
+            "components": body.get("components") or [],
         }
-        self.messages[channel_id].append(message)
-        self.nonces[channel_id, body["nonce"]] = message
-        return message
 
     async def history(self, request: web.Request) -> web.Response:
         before = int(request.query.get("before", 1 << 63))
@@ -122,9 +133,11 @@ class DiscordStub:
 
     async def edit(self, request: web.Request) -> web.Response:
         body = await request.json()
+        self.edits += 1
         for row in self.messages[int(request.match_info["channel"])]:
             if row["id"] == request.match_info["message"]:
                 row["embeds"] = [{"type": "rich", **embed} for embed in body.get("embeds") or []]
+                row["components"] = body.get("components") or []
                 return answered(row)
         return answered({"code": 10008, "message": "Unknown Message"}, status=404)
 
@@ -155,6 +168,57 @@ class DiscordStub:
         application["owner"] = {**self.user(), "id": "1", "username": "owner", "bot": False}
         return answered(application)
 
+    async def commands(self, request: web.Request) -> web.Response:
+        told: list[dict[str, Any]] = await request.json()
+        self.synced.append(told)
+        own = {"application_id": str(BOT), "version": "1", "default_member_permissions": None}
+        return answered([own | command | {"id": str(snowflake(next(self._ids)))} for command in told])
+
+    async def open_dm(self, request: web.Request) -> web.Response:
+        recipient = int((await request.json())["recipient_id"])
+        self.opened.append(recipient)
+        channel_id = dm_channel(recipient)
+        self.messages.setdefault(channel_id, [])
+        person = {"id": str(recipient), "username": f"user{recipient}", "discriminator": "0", "avatar": None}
+        return answered({"id": str(channel_id), "type": 1, "last_message_id": None, "recipients": [person]})
+
+    async def press(self, custom_id: str, user_id: int, *, message: dict[str, Any]) -> str:
+        """Let a member press a button of a post; return the token that its answer comes under."""
+        assert self.dispatch is not None
+        token = f"press-{next(self._ids)}"
+        person = {"id": str(user_id), "username": f"user{user_id}", "discriminator": "0", "avatar": None}
+        member = self.guild()["members"][0] | {"user": person, "permissions": "0"}
+        interaction = {
+            "id": str(snowflake(next(self._ids))),
+            "application_id": str(BOT),
+            "type": 3,
+            "token": token,
+            "version": 1,
+            "guild_id": str(GUILD),
+            "channel_id": str(CHANNEL),
+            "channel": self.channel(CHANNEL),
+            "member": member,
+            "message": message,
+            "data": {"custom_id": custom_id, "component_type": 2},
+            "locale": "en-US",
+            "entitlements": [],
+            "authorizing_integration_owners": {},
+            "attachment_size_limit": 10_000_000,
+        }
+        await self.dispatch("INTERACTION_CREATE", interaction)
+        return token
+
+    async def callback(self, request: web.Request) -> web.Response:
+        self.deferred[request.match_info["token"]] = time.monotonic()
+        of = {"id": request.match_info["interaction"], "type": 3, "response_message_loading": True}
+        return answered({"interaction": of | {"response_message_id": str(snowflake(next(self._ids)))}})
+
+    async def answer_edit(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.answered[request.match_info["token"]] = (time.monotonic(), body.get("content") or "")
+        message = self._message(CHANNEL, {**body, "nonce": None})
+        return answered(message)
+
     async def not_here(self, request: web.Request) -> web.Response:
         self.unknown.append(f"{request.method} {request.path}")
         return answered({"code": 0, "message": "404: Not Found"}, status=404)
@@ -167,6 +231,7 @@ class DiscordStub:
         async def _dispatch(name: str, data: object) -> None:
             await socket.send_json({"op": 0, "t": name, "s": next(sequence), "d": data})
 
+        self.dispatch = _dispatch
         await socket.send_json({"op": 10, "d": {"heartbeat_interval": 41_250}})
         async for frame in socket:
             if frame.type is not WSMsgType.TEXT:
@@ -199,12 +264,21 @@ class DiscordStub:
             web.get(api + "/guilds/{guild}", self.one_guild),
             web.get(api + "/guilds/{guild}/members/{member}", self.own_member),
             web.get(api + "/channels/{channel}", self.one_channel),
+            web.put(api + "/applications/{application}/commands", self.commands),
+            web.post(api + "/users/@me/channels", self.open_dm),
+            web.post(api + "/interactions/{interaction}/{token}/callback", self.callback),
+            web.patch(api + "/webhooks/{application}/{token}/messages/@original", self.answer_edit),
             web.post(api + "/channels/{channel}/messages", self.post),
             web.get(api + "/channels/{channel}/messages", self.history),
             web.patch(api + "/channels/{channel}/messages/{message}", self.edit),
             web.get("/gw/", self.gateway),
             web.route("*", "/{rest:.*}", self.not_here),
         ]
+
+
+def dm_channel(recipient: int) -> int:
+    """The DM channel of a person."""
+    return recipient + 1_000_000
 
 
 def answered(data: object, *, status: int = 200) -> web.Response:

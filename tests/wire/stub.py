@@ -12,6 +12,7 @@ from typing import Any, Self
 from aiohttp import web
 
 GUILD, CHANNEL, BOT_USER = 1_000_001, 2_000_001, 3_000_001
+PERSON, DM_CHANNEL = 5_000_001, 6_000_001
 DATE = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -65,6 +66,7 @@ class Stub:
         base = "/api/v10"
         application.router.add_get(f"{base}/users/@me", self._served(lambda _: _user()))
         application.router.add_get(f"{base}/channels/{{channel}}", self._served(lambda _: channel_payload()))
+        application.router.add_post(f"{base}/users/@me/channels", self._served(lambda _: dm_channel_payload()))
         messages = f"{base}/channels/{{channel}}/messages"
         application.router.add_get(messages, self._served(lambda _: list(reversed(self.messages))))
         application.router.add_post(messages, self._served(self._new_message))
@@ -146,6 +148,12 @@ def channel_payload() -> dict[str, Any]:
         "nsfw": False,
         "parent_id": None,
     }
+
+
+def dm_channel_payload() -> dict[str, Any]:
+    """Return the DM channel with the one person as Discord tells it."""
+    person = {"id": str(PERSON), "username": "ada", "discriminator": "0", "avatar": None}
+    return {"id": str(DM_CHANNEL), "type": 1, "recipients": [person], "last_message_id": None}
 
 
 def guild_payload() -> dict[str, Any]:

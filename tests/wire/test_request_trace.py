@@ -17,13 +17,24 @@ from bot.delivery import request_trace
 from bot.delivery.channel_poster import ChannelPoster
 from bot.delivery.request_trace import GuardedCall, RequestTrace, at_once
 from bot.leases.failures import ErrorClass, SendError, Verdict
-from bot.leases.ports import ChannelTarget, Delivered, HistoryUnreadableError, LeaseLostError
+from bot.leases.ports import ChannelTarget, Delivered, DmTarget, HistoryUnreadableError, LeaseLostError, Target
 from bot.message.outgoing import OutgoingMessage
-from tests.wire.stub import CHANNEL, DATE, GUILD, Answer, Stub, guild_payload, rate_limited
+from tests.wire.stub import (
+    CHANNEL,
+    DATE,
+    DM_CHANNEL,
+    GUILD,
+    PERSON,
+    Answer,
+    Stub,
+    guild_payload,
+    rate_limited,
+)
 
 MARKER = "#7"
 MESSAGE = OutgoingMessage(marker=MARKER, content=f"See you there\n{MARKER}")
 TARGET = ChannelTarget(GUILD, CHANNEL)
+DM = DmTarget(PERSON, DM_CHANNEL)
 # Later than every Date that the stub tells: a date ahead of the machine is not believed.
 MACHINE_TIME = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
 # The server's silence: nothing but a request that gets no answer is waited for this long.
@@ -306,6 +317,79 @@ async def test_a_channel_that_cannot_be_looked_up_in_time_leaves_nothing_open(wi
 
     assert (error.error_class, error.verdict) == (ErrorClass.OUTAGE, Verdict.TRANSIENT)
     assert wire.stub.posts() == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "deadlines"),
+    [
+        pytest.param(TARGET, {"timeout": SHORT, "dm_timeout": LONG}, id="post"),
+        pytest.param(DM, {"timeout": LONG, "dm_timeout": SHORT}, id="DM"),
+    ],
+)
+async def test_a_post_and_a_dm_have_a_deadline_each(
+    wire: Wire, target: Target, deadlines: dict[str, dt.timedelta]
+) -> None:
+    wire.stub.will("POST", Answer(gate=asyncio.Event()))
+    poster = ChannelPoster(wire.client, trace=wire.trace, **deadlines)
+
+    with pytest.raises(SendError) as caught:
+        async with asyncio.timeout(LONG.total_seconds() / 2):
+            await poster.send(target, MESSAGE, nonce="n", before_request=wire.ask)
+
+    assert (caught.value.verdict, caught.value.text) == (Verdict.UNKNOWN, "no answer in time")
+
+
+async def test_a_channel_that_is_not_opened_in_time_leaves_nothing_open(wire: Wire) -> None:
+    wire.stub.will("POST", Answer(gate=asyncio.Event()))
+    poster = ChannelPoster(wire.client, trace=wire.trace, timeout=LONG, dm_timeout=SHORT)
+
+    with pytest.raises(SendError) as caught:
+        async with asyncio.timeout(LONG.total_seconds() / 2):
+            await poster.open_dm(PERSON)
+
+    assert (caught.value.error_class, caught.value.verdict) == (ErrorClass.OUTAGE, Verdict.TRANSIENT)
+
+
+async def test_a_dm_is_opened_and_sent_over_the_wire_each_by_one_request(wire: Wire) -> None:
+    channel_id = await wire.poster().open_dm(PERSON)
+    wire.stub.on_request = wire.asked.append
+
+    delivered = await wire.poster().send(DM, MESSAGE, nonce="n", before_request=wire.ask)
+
+    assert (channel_id, delivered.channel_id) == (DM_CHANNEL, DM_CHANNEL)
+    assert wire.asked == ["asked", "POST"]
+    assert [path.removeprefix("/api/v10") for method, path in wire.stub.asked if method == "POST"] == [
+        "/users/@me/channels",
+        f"/channels/{DM_CHANNEL}/messages",
+    ]
+
+
+async def test_an_opening_that_a_server_error_answers_is_repeated_by_the_library_and_nothing_is_in_doubt(
+    wire: Wire, waits: Waits
+) -> None:
+    wire.stub.will("POST", *[SERVER_ERROR] * 5)
+
+    with pytest.raises(SendError) as caught:
+        await wire.poster().open_dm(PERSON)
+
+    assert (caught.value.error_class, caught.value.verdict) == (ErrorClass.OUTAGE, Verdict.TRANSIENT)
+    assert wire.stub.posts() == 5
+
+
+async def test_a_dm_that_a_throttle_holds_past_its_end_is_not_sent(wire: Wire, waits: Waits) -> None:
+    wire.stub.will("POST", rate_limited(2.0))
+    began = SendError(ErrorClass.EVENT_STARTED, "the event began")
+
+    async def _too_late_at_the_second() -> None:
+        await wire.ask()
+        if len(wire.asked) > 1:
+            raise began
+
+    with pytest.raises(SendError) as caught:
+        await wire.poster().send(DM, MESSAGE, nonce="n", before_request=_too_late_at_the_second)
+
+    assert caught.value is began
+    assert (wire.stub.posts(), wire.stub.messages) == (1, [])
 
 
 async def test_an_edit_without_an_answer_in_time_is_an_outage(wire: Wire) -> None:

@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,10 @@ from bot.database import migrate, opened
 from bot.events.series_spec import SeriesSpec
 from bot.operations.schedule_import import import_schedule
 from bot.transactions import fetch, moment
-from tests.wire.discord_stub import CHANNEL, GUILD, DiscordStub, running_stub
+from models.repeater_subscription import RepeaterSubscription
+from models.states import EventState
+from tests.builders import make_event, make_guild, make_series
+from tests.wire.discord_stub import CHANNEL, GUILD, OPS, DiscordStub, dm_channel, running_stub
 
 ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_SECONDS = 45
@@ -147,17 +150,72 @@ async def test_killed_after_acceptance_it_finds_its_post_and_sends_no_second(dat
 
 
 async def age_the_claim(url: str) -> None:
-    """Set the claim back by two minutes, as if the process had come up again that much later."""
+    """Set what is claimed back by two minutes, as if the process had come up again that much later."""
     async with opened(url):
-        rows = await fetch("SELECT id, claimed_at FROM discord_message_log")
-        earlier = moment(rows[0]["claimed_at"]) - dt.timedelta(minutes=2)
-        await fetch("UPDATE discord_message_log SET claimed_at = $2 WHERE id = $1", [rows[0]["id"], earlier])
+        for row in await fetch("SELECT id, claimed_at FROM discord_message_log"):
+            earlier = moment(row["claimed_at"]) - dt.timedelta(minutes=2)
+            await fetch("UPDATE discord_message_log SET claimed_at = $2 WHERE id = $1", [row["id"], earlier])
 
 
-async def until_recorded(url: str) -> None:
+async def until_recorded(url: str, *, rows: int = 1) -> None:
     async with asyncio.timeout(_PATIENCE_SECONDS):
-        while [success for success, _ in await log_rows(url)] != [True]:  # noqa: ASYNC110 -- as above
+        while [success for success, _ in await log_rows(url)] != [True] * rows:  # noqa: ASYNC110 -- as above
             await asyncio.sleep(_GLANCE_SECONDS)
+
+
+async def plan_one_due_signup_reminder(url: str, people: Sequence[int]) -> None:
+    """Store a series with these subscribers, and one event of it that they are to be asked about now."""
+    now = SystemClock().now()
+    soon = now + dt.timedelta(hours=2)
+    async with opened(url):
+        await migrate(url)
+        await make_guild(GUILD, announcement_channel_id=CHANNEL, ops_channel_id=OPS)
+        series = await make_series(now=now, guild_id=GUILD, is_active=False)
+        for user_id in people:
+            await RepeaterSubscription.create(series_id=series.id, user_id=user_id, created_at=now)
+        await make_event(
+            now=now,
+            starts_in=soon - now,
+            guild_id=GUILD,
+            series_id=series.id,
+            state=EventState.SIGNUPS_OPEN,
+            discord_announcement=False,
+            discord_signup_reminder=True,
+        )
+
+
+async def test_killed_in_the_middle_of_a_fan_out_it_goes_on_with_the_others_alone(
+    database_url: str, tmp_path: Path
+) -> None:
+    people = [501, 502, 503]
+    one_by_one = {
+        "TOCSIN__DM_QUEUE__MAX_IN_FLIGHT": "1",
+        "TOCSIN__DM_QUEUE__DRAIN_RATE_PER_SECOND": "20.0",
+        "TOCSIN__DM_QUEUE__OPEN_CHANNELS_PER_SECOND": "20.0",
+    }
+    await plan_one_due_signup_reminder(database_url, people)
+    async with running_stub() as stub:
+        stub.answer.clear()
+        async with tocsin_run(tmp_path, stub, database_url, **one_by_one) as first:
+            await asyncio.wait_for(stub.accepted.wait(), _PATIENCE_SECONDS)
+            first.kill()
+            await first.wait()
+        stub.answer.set()
+        stub.nonces.clear()
+        before = {who: len(stub.messages.get(dm_channel(who), [])) for who in people}
+        await age_the_claim(database_url)
+
+        async with tocsin_run(tmp_path, stub, database_url, **one_by_one) as second:
+            await until_recorded(database_url, rows=4)
+            await stop(second)
+
+    assert sum(before.values()) == 1
+    assert {who: len(stub.messages[dm_channel(who)]) for who in people} == dict.fromkeys(people, 1)
+    assert stub.unknown == []
+    # Whose channel was open was not opened again.
+    assert sorted(stub.opened) == people
+    # The commands were told once for both processes.
+    assert len(stub.synced) == 1
 
 
 async def test_stopped_in_the_middle_of_a_send_it_waits_for_the_answer(sqlite_url: str, tmp_path: Path) -> None:

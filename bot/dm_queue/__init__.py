@@ -1,0 +1,1 @@
+"""Direct messages: a bounded queue with a steady rate and a circuit breaker, and the fan-outs that fill it."""

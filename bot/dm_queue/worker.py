@@ -1,0 +1,336 @@
+"""
+Drain the DM queue: a steady rate of starts, channels opened slowly, nothing taken while the breaker is open.
+
+Each DM goes through the one way out. Its lease is taken only when its turn has come, and its channel is open before
+that, so that a lease always says where its message may be. Source: 03-delivery.md, "DM queue"; dm-queue.txt.
+"""
+
+import asyncio
+import datetime as dt
+from collections import Counter, deque
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+import structlog
+
+from bot.clock import Clock
+from bot.dm_queue.breaker_record import BreakerRecord
+from bot.dm_queue.channel_book import DmChannelBook
+from bot.dm_queue.circuit_breaker import BreakerOptions, CircuitBreaker
+from bot.dm_queue.job import DmJob, JobEnd
+from bot.dm_queue.queue import DmQueue
+from bot.dm_queue.rests import DmRests, OnTooFast
+from bot.dm_queue.token_bucket import TokenBucket
+from bot.leases.failures import ErrorClass, SendError
+from bot.leases.ports import DmTarget
+from bot.leases.send_once import OneWayOut, SendReport, SendResult
+from bot.scheduling.agenda import Agenda
+from bot.scheduling.bodies import DRAIN_DM_QUEUE
+from bot.transactions import DATABASE_ERRORS
+
+_log = structlog.get_logger(__name__)
+
+_SORT_AT_ONCE = 500
+# Of all servers; each is shown its own.
+_RECENT_FAILURES = 100
+# How long the queue rests when the database does not take a claim.
+_DATABASE_PAUSE = dt.timedelta(seconds=5)
+
+
+class DmOpener(Protocol):
+    """Discord, as far as opening DM channels goes."""
+
+    async def open_dm(self, recipient_id: int) -> int:
+        """
+        Open the DM channel with one person; return its id.
+
+        Raises:
+            SendError: it could not be opened.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DmQueueOptions:
+    """
+    ``drain_rate``: starts a second; ``open_channels_rate``: channels opened a second; ``max_in_flight``: DMs under way
+    at once; ``opening_pause``: how long everything rests when Discord finds channels opened too fast.
+    """  # noqa: D205 -- the options are the summary
+
+    max_depth: int = 10_000
+    drain_rate: float = 5.0
+    max_in_flight: int = 32
+    open_channels_rate: float = 1.0
+    opening_pause: dt.timedelta = dt.timedelta(minutes=5)
+    breaker: BreakerOptions = field(default_factory=BreakerOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class RecentFailure:
+    """A DM that failed lately: when, to whom, for which guild, and why in words."""
+
+    at: dt.datetime
+    guild_id: int
+    recipient_id: int | None
+    why: str
+
+
+_IN_WORDS = {
+    ErrorClass.RECIPIENT_UNREACHABLE: "takes no direct messages from me",
+    ErrorClass.OUTAGE: "Discord did not answer",
+    ErrorClass.RATE_LIMITED: "Discord asked me to slow down",
+    ErrorClass.EVENT_STARTED: "the event had begun",
+}
+
+
+class DmWorker:
+    """Sends what waits in one queue, for one process; ``ended`` counts what became of the jobs."""
+
+    def __init__(
+        self,
+        queue: DmQueue,
+        out: OneWayOut,
+        opener: DmOpener,
+        *,
+        clock: Clock,
+        agenda: Agenda,
+        record: BreakerRecord,
+        on_too_fast: OnTooFast,
+        options: DmQueueOptions,
+    ) -> None:
+        self.queue = queue
+        self.options = options
+        self.ended: Counter[SendResult | JobEnd] = Counter()
+        self.recent_failures: deque[RecentFailure] = deque(maxlen=_RECENT_FAILURES)
+        self._out = out
+        self._opener = opener
+        self._clock = clock
+        self._agenda = agenda
+        self._rests = DmRests(
+            out,
+            clock=clock,
+            agenda=agenda,
+            record=record,
+            on_too_fast=on_too_fast,
+            breaker=options.breaker,
+            opening_pause=options.opening_pause,
+        )
+        self._rate = TokenBucket(options.drain_rate)
+        self._openings = TokenBucket(options.open_channels_rate)
+        self._book = DmChannelBook()
+        self._in_flight: set[asyncio.Task[None]] = set()
+        self._being_opened: set[int] = set()
+        # Since when somebody waits for a token: what the queue rested for is not made up.
+        self._wanted_since: dt.datetime | None = None
+        self._opening_wanted_since: dt.datetime | None = None
+
+    @property
+    def breaker(self) -> CircuitBreaker:
+        """Whether Discord answers, as far as the DMs go."""
+        return self._rests.breaker
+
+    @property
+    def in_flight(self) -> int:
+        """How many DMs and openings are under way."""
+        return len(self._in_flight)
+
+    def resumes_at(self) -> dt.datetime | None:
+        """Return until when nothing is taken from the queue, None: it drains."""
+        return max(self._rests.ends(), default=None)
+
+    async def drain_dm_queue(self, now: dt.datetime) -> dt.datetime | None:
+        """Start what may be started at ``now``; return the next moment at which more may, or the breaker closes."""
+        await self._rests.close_breaker_if_due(now)
+        if ends := self._rests.ends():
+            self._wanted_since = self._opening_wanted_since = None
+            return min(ends)  # the breaker closes at its time, whatever else lasts longer
+        await self._sort()
+        waits = [wait for wait in (self._start_sends(now), self._start_openings(now)) if wait is not None]
+        if self.queue.arrived(1):
+            waits.append(dt.timedelta(0))
+        return now + min(waits) if waits else None
+
+    async def _sort(self) -> None:
+        jobs = self.queue.arrived(_SORT_AT_ONCE)
+        await self._book.load({job.recipient_id for job in jobs if job.recipient_id is not None})
+        self.queue.sort(jobs, is_open=lambda recipient: self._book.channel_of(recipient) is not None)
+
+    def _start_sends(self, now: dt.datetime) -> dt.timedelta | None:
+        """Start DMs as fast as the rate allows; return how long the next must wait, None: none waits for its token."""
+        while self.queue.has_ready:
+            self._wanted_since = self._wanted_since or now
+            if len(self._in_flight) >= self.options.max_in_flight:
+                return None  # whoever ends wakes the body
+            if wait := self._rate.take(now=now, wanted_since=self._wanted_since):
+                return wait
+            self._start(self._send(self.queue.take()))
+        self._wanted_since = None
+        return None
+
+    def _start_openings(self, now: dt.datetime) -> dt.timedelta | None:
+        while (recipient := self.queue.unopened(besides=self._being_opened)) is not None:
+            self._opening_wanted_since = self._opening_wanted_since or now
+            if len(self._in_flight) >= self.options.max_in_flight:
+                return None
+            if wait := self._openings.take(now=now, wanted_since=self._opening_wanted_since):
+                return wait
+            self._being_opened.add(recipient)
+            self._start(self._open(recipient))
+        self._opening_wanted_since = None
+        return None
+
+    def _start(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(work)
+        self._in_flight.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._in_flight.discard(task)
+        # What is no Exception ends the process elsewhere.
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            _log.error("dm_task_failed", exc_info=error)
+        if len(self.queue):
+            self._agenda.wake(DRAIN_DM_QUEUE, self._clock.now())
+
+    async def _open(self, recipient: int) -> None:
+        """Open the channel of one person, then let their jobs go; or end the jobs, where it cannot be opened."""
+        try:
+            channel_id = await self._opener.open_dm(recipient)
+            await self._keep_channel(recipient, channel_id)
+        except SendError as error:
+            await self._not_opened(recipient, error)
+        else:
+            self.queue.opened(recipient)
+        finally:
+            self._being_opened.discard(recipient)
+
+    async def _keep_channel(self, recipient: int, channel_id: int) -> None:
+        try:
+            await self._book.opened(recipient, channel_id, now=self._clock.now())
+        except DATABASE_ERRORS:
+            # It is open and known in memory: only a later process opens it again.
+            _log.exception("dm_channel_not_kept", recipient=recipient)
+
+    async def _not_opened(self, recipient: int, error: SendError) -> None:
+        _log.warning("dm_channel_not_opened", recipient=recipient, error_class=error.error_class, error=error.text)
+        self._out.heed(error.error_class)
+        match error.error_class:
+            case ErrorClass.OPENING_TOO_FAST:
+                jobs = self.queue.waiting_for(recipient)
+                await self._rests.rest_from_opening(jobs[0].guild_id if jobs else None)
+            case ErrorClass.RATE_LIMITED:
+                self._rests.pause(error.retry_after)
+            case ErrorClass.CDN_BLOCK | ErrorClass.UNAUTHORIZED:
+                pass  # everything rests, or the process stops; the jobs stay where they are
+            case _:
+                if error.error_class is ErrorClass.OUTAGE:
+                    await self._rests.count_failure()
+                for _ in self.queue.waiting_for(recipient):
+                    job = self.queue.take_unopened(recipient)
+                    if job is None or not await self._fail(job, error):
+                        return
+
+    async def _fail(self, job: DmJob, error: SendError) -> bool:
+        """Record that a job could not be tried, as its channel cannot be opened; False: it waits again."""
+        try:
+            report = await self._out.fail_once(job.key, guild_id=job.guild_id, error=error)
+        except DATABASE_ERRORS:
+            _log.exception("dm_failure_not_recorded", key=str(job.key), guild=job.guild_id)
+            self._rests.pause(_DATABASE_PAUSE)
+            self.queue.open_again(job)
+            return False
+        except BaseException:
+            self.queue.open_again(job)
+            raise
+        self._end(job, report)
+        return True
+
+    async def _send(self, job: DmJob) -> None:
+        recipient = job.recipient_id
+        if recipient is None:
+            self._end(job, JobEnd.MISSING_RECIPIENT)
+            return
+        try:
+            await self._book.load([recipient])
+            channel_id = self._book.channel_of(recipient)
+            if channel_id is None:
+                self.queue.open_again(job)
+                return
+            report = await self._out.report_once(
+                job.key,
+                guild_id=job.guild_id,
+                target=DmTarget(recipient, channel_id),
+                render=partial(job.letter.render, recipient),
+                not_after=job.not_after,
+            )
+        except DATABASE_ERRORS:
+            # No durable claim, nothing sent: the job has lost nothing but its turn.
+            _log.exception("dm_not_claimed", key=str(job.key), guild=job.guild_id)
+            self._rests.pause(_DATABASE_PAUSE)
+            self.queue.put_back(job)
+            return
+        except Exception:  # noqa: BLE001 -- whoever owns the job must hear of its end
+            _log.exception("dm_job_failed", key=str(job.key), guild=job.guild_id)
+            report = SendReport(SendResult.UNKNOWN)
+        except BaseException:
+            # Cut off where it stood: what became of it is found out under its lease.
+            self._end(job, SendReport(SendResult.UNKNOWN))
+            raise
+        await self._conclude(job, recipient, report)
+
+    async def _conclude(self, job: DmJob, recipient: int, report: SendReport) -> None:
+        error_class = report.error.error_class if report.error is not None else None
+        if error_class is ErrorClass.OPENING_TOO_FAST or (
+            error_class is None and report.result is SendResult.FAILED_TRANSIENT
+        ):
+            self.queue.put_back(job)  # nothing was tried, or as good as nothing
+            if error_class is not None:
+                await self._rests.rest_from_opening(job.guild_id)
+            return
+        if report.result is SendResult.SENT:
+            self.breaker.succeeded()
+        self._end(job, report)  # before anything that may fail: its owner waits for it
+        if error_class is ErrorClass.OUTAGE:
+            await self._rests.count_failure()
+        elif error_class is ErrorClass.GONE:
+            await self._forget_channel(recipient)
+
+    async def _forget_channel(self, recipient: int) -> None:
+        try:
+            await self._book.forget(recipient)
+        except DATABASE_ERRORS:
+            # It is forgotten in memory; whoever reads it again finds it gone again.
+            _log.exception("dm_channel_not_forgotten", recipient=recipient)
+
+    def _end(self, job: DmJob, report: SendReport | JobEnd) -> None:
+        self.ended[report if isinstance(report, JobEnd) else report.result] += 1
+        why = _why(report)
+        if why is not None:
+            self.recent_failures.append(RecentFailure(self._clock.now(), job.guild_id, job.recipient_id, why))
+        job.letter.ended(job, report)
+
+    async def settle(self) -> None:
+        """Wait until nothing is under way; what waits stays."""
+        while self._in_flight:
+            await asyncio.gather(*self._in_flight, return_exceptions=True)
+            await asyncio.sleep(0)  # for those who take what has ended off the list
+
+    async def stop(self) -> None:
+        """Cancel what is under way and end what waits as lost; its owners decide what becomes of it."""
+        for task in list(self._in_flight):
+            task.cancel()
+        await self.settle()
+        for job in self.queue.remove(lambda _: True):
+            self.ended[JobEnd.LOST_ON_RESTART] += 1
+            job.letter.ended(job, JobEnd.LOST_ON_RESTART)
+
+
+def _why(report: SendReport | JobEnd) -> str | None:
+    """Return in words why a DM failed, None where it did not."""
+    if isinstance(report, JobEnd):
+        return report.value.replace("_", " ")
+    if report.error is None:
+        return None
+    return _IN_WORDS.get(report.error.error_class, report.error.text)
