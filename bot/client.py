@@ -15,15 +15,33 @@ from discord.ext import commands
 
 from bot.bootstrap import Ports, ServiceOptions, Services, build_services
 from bot.clock import Clock, LeaseClock, SharedClock
+from bot.command_sync import CommandSync
+from bot.command_tree import Interaction, TocsinTree
 from bot.delivery.channel_poster import ChannelPoster
 from bot.delivery.guild_presence import GuildPresence
 from bot.delivery.request_trace import RequestTrace
+from bot.drafts import Drafts
 from bot.loops import LoopSet
+from bot.message.custom_ids import Verb
+from bot.presses import PressedItem, Presses
 from bot.transactions import DATABASE_ERRORS
 
 _log = structlog.get_logger(__name__)
 
-LOOP_COGS: tuple[str, ...] = ("cogs.leases", "cogs.events", "cogs.reminders")
+LOOP_COGS: tuple[str, ...] = ("cogs.leases", "cogs.events", "cogs.reminders", "cogs.dm_queue")
+"""The background bodies in their loops; where time is driven by hand they are left out."""
+
+COMMAND_COGS: tuple[str, ...] = (
+    "cogs.dm_queue_commands",
+    "cogs.event_commands",
+    "cogs.players",
+    "cogs.profile",
+    "cogs.series_commands",
+    "cogs.settings_commands",
+    "cogs.signup_buttons",
+)
+"""What people use: commands, buttons and forms."""
+
 # After the grace the client and the database have this left, so that all of a stop takes ten seconds at most.
 _LEAVE_SECONDS = 1.0
 _CLOSE_SECONDS = 1.0
@@ -68,15 +86,18 @@ class TocsinBot(commands.Bot):
         lease_clock: LeaseClock,
         options: ServiceOptions | None = None,
         instance_name: str = "tocsin",
-        extensions_to_load: Sequence[str] = LOOP_COGS,
+        extensions_to_load: Sequence[str] = (*LOOP_COGS, *COMMAND_COGS),
+        default_timezone: str = "UTC",
         guild_allow_list: Collection[int] = (),
         post_timeout: dt.timedelta = dt.timedelta(seconds=30),
+        dm_timeout: dt.timedelta = dt.timedelta(seconds=5),
         on_stop: Callable[[str], None] | None = None,
         keep_name: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         trace = RequestTrace(clock)
         super().__init__(
             command_prefix=commands.when_mentioned,
+            tree_cls=TocsinTree,
             help_command=None,
             intents=intents(),
             allowed_mentions=discord.AllowedMentions.none(),
@@ -84,10 +105,12 @@ class TocsinBot(commands.Bot):
             http_trace=trace.config,
         )
         self.clock = clock
+        self.options = options or ServiceOptions()
+        self.default_timezone = default_timezone
         self._extensions_to_load = tuple(extensions_to_load)
         self.presence = GuildPresence(self, allow_list=guild_allow_list)
         ports = Ports(
-            discord=ChannelPoster(self, trace=trace, timeout=post_timeout),
+            discord=ChannelPoster(self, trace=trace, timeout=post_timeout, dm_timeout=dm_timeout),
             discord_time=trace,
             clock=clock,
             lease_clock=lease_clock,
@@ -96,8 +119,14 @@ class TocsinBot(commands.Bot):
             keep_name=keep_name,
             follow=clock.follow if isinstance(clock, SharedClock) else None,
         )
-        self.services: Services = build_services(ports, options or ServiceOptions(), instance_name=instance_name)
+        self.services: Services = build_services(ports, self.options, instance_name=instance_name)
         self.loops = LoopSet(self.services.agenda, clock, before=self.wait_until_ready)
+        self.presses = Presses()
+        self.drafts = Drafts(clock, instance=self.services.register.instance)
+        # It answers itself: in the place of the question, or beside it where the question is gone.
+        self.presses.on_button(Verb.DRAFT, self.drafts.pressed, answers_with_form=True)
+        self.add_dynamic_items(PressedItem)
+        self._sync = CommandSync(self.tree, clock)
         self._entered = False
 
     @staticmethod
@@ -116,9 +145,16 @@ class TocsinBot(commands.Bot):
             await self.load_extension(name)
 
     async def on_ready(self) -> None:
-        """Take up what waited for the connection; comes again after each new session."""
+        """Take up what waited for the connection, and tell Discord of new commands; comes again after each session."""
         self.services.wake_all(self.clock.now())
         _log.info("ready", guilds=len(self.guilds), instance=self.services.register.instance)
+        if self.application_id is not None:
+            await self._sync.sync_if_changed(self.application_id)
+
+    async def on_interaction(self, interaction: Interaction) -> None:
+        """Take forms; the library itself hands on commands and buttons."""
+        if interaction.type is discord.InteractionType.modal_submit:
+            await self.presses.handed_in(interaction)
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
         """Take up what waited while Discord called the guild unavailable."""
@@ -131,7 +167,7 @@ class TocsinBot(commands.Bot):
         deadline = clock() + grace.total_seconds()
         try:
             await self.loops.stop(grace=grace)
-            await asyncio.wait_for(self.services.dispatcher.drain(), max(0.0, deadline - clock()))
+            await asyncio.wait_for(self.services.settle(), max(0.0, deadline - clock()))
         except TimeoutError:
             _log.warning("stopped_with_work_under_way")
         try:

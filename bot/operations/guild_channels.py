@@ -33,7 +33,9 @@ async def set_channels(wanted: GuildChannels, *, guild_id: int, timezone: str, n
     """
 
     async def _unit() -> GuildChannels:
-        settings = await ensure_guild(guild_id, timezone=timezone)
+        _ = await ensure_guild(guild_id, timezone=timezone)
+        # Held, and only what changed is saved: an admin may be at /settings meanwhile.
+        settings = await GuildSettings.filter(guild_id=guild_id).select_for_update().get()
         before = _channels(settings)
         if wanted.announce_in is not None:
             settings.announcement_channel_id = wanted.announce_in
@@ -41,7 +43,8 @@ async def set_channels(wanted: GuildChannels, *, guild_id: int, timezone: str, n
             settings.ops_channel_id = wanted.tell_in
         after = _channels(settings)
         if after != before:
-            await settings.save(update_fields=["announcement_channel_id", "ops_channel_id"])
+            changed = {name: value for name, value in _as_data(after).items() if _as_data(before)[name] != value}
+            await settings.save(update_fields=list(changed))
             await audit.record(
                 "settings.edit", guild_id=guild_id, now=now, before=_as_data(before), after=_as_data(after)
             )

@@ -2,23 +2,29 @@
 
 import contextlib
 import datetime as dt
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import discord
 import pytest
 import simcord
+import structlog
 from simcord.backend.models import Overwrite
 from simcord.builders import ChannelHandle, GuildHandle
 from simcord.enums import OverwriteType
 
-from bot.client import TocsinBot
+from bot.client import COMMAND_COGS, TocsinBot
 from bot.clock import InjectedLeaseClock
 from bot.database import opened
 from bot.delivery.channel_poster import ChannelPoster
 from bot.demo.world import Place, World
 from bot.leases.ports import ChannelTarget
+from tests.discord.acting import Stage, set_stage, show_commands
+from tests.discord.probe import Probe
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict
 
 START = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 
@@ -72,9 +78,9 @@ class SimulatedDiscord:
 
 
 @contextlib.asynccontextmanager
-async def _in_world(start: dt.datetime) -> AsyncIterator[SimulatedDiscord]:
+async def _in_world(start: dt.datetime, *, extensions: Sequence[str] = ()) -> AsyncIterator[SimulatedDiscord]:
     world = World(start)
-    bot = TocsinBot(clock=world.clock, lease_clock=InjectedLeaseClock(world.clock), extensions_to_load=())
+    bot = TocsinBot(clock=world.clock, lease_clock=InjectedLeaseClock(world.clock), extensions_to_load=extensions)
     await world.attach(bot)
     try:
         place = world.build(guild_name="Test guild", players=("ada", "bruno"))
@@ -103,3 +109,34 @@ async def simcord_world_everywhere(database: str) -> AsyncIterator[SimulatedDisc
     """Attach a bot without loops to a world with one guild, on each database in turn."""
     async with _in_world(START) as discord_:
         yield discord_
+
+
+@pytest.fixture
+async def stage(sqlite_database: str) -> AsyncIterator[Stage]:
+    """Attach a bot with its commands, and no loops, to a world with people in it, on SQLite."""
+    async with _in_world(START, extensions=COMMAND_COGS) as discord_:
+        yield await set_stage(discord_)
+
+
+@pytest.fixture
+async def stage_everywhere(database: str) -> AsyncIterator[Stage]:
+    """Attach a bot with its commands, and no loops, to a world with people in it, on each database in turn."""
+    async with _in_world(START, extensions=COMMAND_COGS) as discord_:
+        yield await set_stage(discord_)
+
+
+@pytest.fixture
+async def probe(stage: Stage) -> Probe:
+    """Add commands that do as a test tells them to the stage's bot, and show them to everybody."""
+    cog = Probe()
+    await stage.bot.add_cog(cog)
+    await stage.bot.tree.sync()
+    show_commands(stage.discord_, stage.discord_.guild)
+    return cog
+
+
+@pytest.fixture
+def told() -> Iterator["list[EventDict]"]:
+    """Return what is logged during the test."""
+    with structlog.testing.capture_logs() as entries:
+        yield entries

@@ -1,9 +1,6 @@
 """Posts in channels, by the real client against a simulated Discord."""
 
 import dataclasses
-import json
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import discord
@@ -13,7 +10,9 @@ from bot.delivery.channel_poster import ChannelPoster, allowed_mentions
 from bot.leases.failures import ErrorClass, SendError, Verdict
 from bot.leases.keys import MessageKey, nonce
 from bot.leases.ports import ChannelTarget, LeaseLostError
-from bot.message.outgoing import Embed, EmbedField, OutgoingMessage
+from bot.message.custom_ids import Verb, encode
+from bot.message.outgoing import Button, ButtonStyle, Embed, EmbedField, OutgoingMessage
+from tests.discord.openapi import described
 
 if TYPE_CHECKING:
     from tests.discord.conftest import SimulatedDiscord
@@ -32,8 +31,6 @@ MESSAGE = OutgoingMessage(
     ),
 )
 PINGS = "@everyone party with @here, {role} and {user}"
-
-_OPENAPI = Path(os.environ.get("DISCORD_OPENAPI", Path(__file__).parents[3] / "shared" / "discord" / "openapi.json"))
 
 
 async def unasked() -> None:
@@ -149,6 +146,81 @@ async def test_an_edit_takes_away_the_text_and_the_embed_that_are_gone(simcord_w
 
     (message,) = simcord_world.messages()
     assert (message.content, message.embeds) == ("Cancelled", [])
+
+
+# ------------------------------------------------------------------------------------------------------------- buttons
+
+
+BUTTONS = (
+    Button("Sign up", encode(Verb.SIGN_UP, 7), ButtonStyle.SUCCESS),
+    Button("Maybe", encode(Verb.MAYBE, 7)),
+    Button("Can't make it", encode(Verb.DECLINE, 7), ButtonStyle.DANGER, disabled=True),
+    Button("Notify me", encode(Verb.NOTIFY, 2**63 - 1), ButtonStyle.PRIMARY),
+)
+
+
+def rows_of(message: discord.Message) -> list[list[tuple[str | None, str | None, str, bool]]]:
+    """The buttons of a post, row by row: label, custom id, style, whether it cannot be pressed."""
+    rows = [one for one in message.components if isinstance(one, discord.ActionRow)]
+    return [
+        [
+            (one.label, one.custom_id, one.style.name, one.disabled)
+            for one in row.children
+            if isinstance(one, discord.Button)
+        ]
+        for row in rows
+    ]
+
+
+async def test_buttons_are_shown_as_meant_and_a_disabled_one_cannot_be_pressed(
+    simcord_world: "SimulatedDiscord",
+) -> None:
+    await post(simcord_world, dataclasses.replace(MESSAGE, buttons=BUTTONS))
+
+    (message,) = simcord_world.messages()
+    assert rows_of(message) == [
+        [
+            ("Sign up", "t1:signup:7", "success", False),
+            ("Maybe", "t1:maybe:7", "secondary", False),
+            ("Can't make it", "t1:decline:7", "danger", True),
+            ("Notify me", f"t1:notify:{2**63 - 1}", "primary", False),
+        ]
+    ]
+
+
+async def test_as_many_buttons_as_fit_stand_in_rows_of_five(simcord_world: "SimulatedDiscord") -> None:
+    buttons = tuple(Button(f"{number}", encode(Verb.SIGN_UP, number)) for number in range(25))
+
+    await post(simcord_world, dataclasses.replace(MESSAGE, buttons=buttons))
+
+    (message,) = simcord_world.messages()
+    labels = [[one[0] for one in row] for row in rows_of(message)]
+    assert labels == [[f"{number}" for number in range(first, first + 5)] for first in range(0, 25, 5)]
+
+
+async def test_an_edit_takes_buttons_away_and_brings_others(simcord_world: "SimulatedDiscord") -> None:
+    message_id = await post(simcord_world, dataclasses.replace(MESSAGE, buttons=BUTTONS))
+    seen = []
+
+    for buttons in ((), BUTTONS[:1]):
+        changed = dataclasses.replace(MESSAGE, buttons=buttons)
+        await simcord_world.poster.edit(simcord_world.target(), message_id, changed)
+        seen.append([[one[0] for one in row] for row in rows_of(simcord_world.messages()[0])])
+
+    assert seen == [[], [["Sign up"]]]
+
+
+async def test_the_library_keeps_no_buttons_however_many_posts_have_them(simcord_world: "SimulatedDiscord") -> None:
+    kept = simcord_world.bot._connection._view_store
+    message_id = await post(simcord_world, dataclasses.replace(MESSAGE, buttons=BUTTONS))
+
+    for number in range(20):
+        buttons = tuple(dataclasses.replace(one, disabled=bool(number % 2)) for one in BUTTONS)
+        changed = dataclasses.replace(MESSAGE, buttons=buttons)
+        await post(simcord_world, changed)
+        await simcord_world.poster.edit(simcord_world.target(), message_id, changed)
+
+    assert (kept._views, kept._synced_message_views) == ({}, {})
 
 
 async def test_a_thread_and_a_voice_channel_take_posts(simcord_world: "SimulatedDiscord") -> None:
@@ -380,23 +452,16 @@ async def test_a_client_that_is_not_logged_in_gives_a_named_error() -> None:
 # ------------------------------------------------------------------------------------------------- Discord's own schema
 
 
-def described(method: str, path: str) -> Any:  # noqa: ANN401 -- jsonschema-rs is there or not
-    """Return a validator of the bodies of one operation, as Discord itself describes them."""
-    jsonschema_rs = pytest.importorskip("jsonschema_rs", reason="jsonschema-rs is not installed")
-    if not _OPENAPI.exists():
-        pytest.skip("Discord's description of its API is not beside the repository")
-    document = json.loads(_OPENAPI.read_text())
-    schema = document["paths"][path][method.lower()]["requestBody"]["content"]["application/json"]["schema"]
-    return jsonschema_rs.validator_for(schema | {"components": document["components"]})
-
-
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
 async def test_what_is_sent_fits_discords_own_description(simcord_world: "SimulatedDiscord", method: str) -> None:
     path = "/channels/{channel_id}/messages" + ("/{message_id}" if method == "PATCH" else "")
     validator = described(method, path)
     role = simcord_world.guild.create_role("Raiders", mentionable=True)
     whole = dataclasses.replace(
-        MESSAGE, mention_role_ids=(role.id,), mention_user_ids=(simcord_world.place.player_ids[0],)
+        MESSAGE,
+        buttons=BUTTONS,
+        mention_role_ids=(role.id,),
+        mention_user_ids=(simcord_world.place.player_ids[0],),
     )
 
     message_id = await post(simcord_world, whole)

@@ -1,0 +1,185 @@
+"""What an admin does with series: make them, look at them, pause and resume them."""
+
+import datetime as dt
+from typing import Literal
+
+from discord import app_commands
+from discord.ext import commands
+
+from bot.client import TocsinBot
+from bot.command_options import (
+    Choices,
+    DateOption,
+    DaysOption,
+    DescriptionOption,
+    HoursOption,
+    MinutesOption,
+    NameOption,
+    PlacesOption,
+    PostChannelOption,
+    RoleOption,
+    ZoneOption,
+    as_choices,
+    channel_notes,
+    ping_notes,
+)
+from bot.command_tree import Access, Interaction, answer, needs
+from bot.events.browse import search_series
+from bot.events.overview import list_series, show_series
+from bot.events.series_requests import SeriesDesk, SeriesRequest
+from bot.events.series_state import pause_series, resume_series
+from bot.events.timezones import search_timezones
+from models.states import Frequency, MonthEnd
+
+_SERIES = "Which series: choose one from the list"
+
+
+@app_commands.guild_only()
+@app_commands.default_permissions(manage_guild=True)
+class SeriesCommands(commands.GroupCog, group_name="series", group_description="Events that return by a rule."):
+    """The admins' ``/series``."""
+
+    def __init__(self, bot: TocsinBot) -> None:
+        self._bot = bot
+        self._desk = SeriesDesk(bot.services.agenda, default_timezone=bot.default_timezone)
+
+    @property
+    def _now(self) -> dt.datetime:
+        return self._bot.clock.now()
+
+    @app_commands.command(name="create", description="Make a series; you see its times before anything is saved.")
+    @app_commands.describe(
+        name="What it is called",
+        frequency="How often it returns",
+        time="The time of day it begins, such as 19:30",
+        starts="The first day, such as 2026-03-29; today if left out",
+        days="Weekdays such as TU,TH; with monthly such as 2WE (the second) or -1FR (the last)",
+        every="Every how many days, weeks, months or years; 1 if left out",
+        timezone="Whose clock the time is by; this server's if left out",
+        ends="The last day, such as 2026-12-24; never if left out",
+        month_end="Monthly on a day that a month lacks: its last day, or not at all",
+        description="What the announcement says",
+        channel="Where it is announced; this server's announcement channel if left out",
+        ping_role="A role that the announcement pings",
+        places="How many people can sign up; no limit if left out",
+        duration_minutes="How long it lasts; 120 if left out",
+        announce_hours="How many hours before it is announced; 24 if left out, 0 for not at all",
+        signup_reminder_hours="How many hours before subscribers are asked to sign up; 0 for not at all",
+        attendance_hours="How many hours before those who signed up are asked to confirm; 0 for not at all",
+        profile_hours="How many hours before people are asked for a missing profile; 0 for not at all",
+        signups_open_hours="How many hours before sign-ups open; 168 if left out, 0 for at once",
+        days_ahead="How many days ahead its events are made; 14 if left out",
+    )
+    @app_commands.choices(
+        month_end=[
+            app_commands.Choice(name="its last day", value=MonthEnd.LAST_DAY.value),
+            app_commands.Choice(name="not at all", value=MonthEnd.SKIP.value),
+        ]
+    )
+    @needs(Access.ADMIN)
+    async def create(  # noqa: PLR0913, PLR0917 -- Discord's options are its parameters
+        self,
+        interaction: Interaction,
+        name: NameOption,
+        frequency: Literal["daily", "weekly", "monthly", "yearly"],
+        time: app_commands.Range[str, 4, 5],
+        starts: DateOption | None = None,
+        days: app_commands.Range[str, 2, 40] | None = None,
+        every: app_commands.Range[int, 1, 52] = 1,
+        timezone: ZoneOption | None = None,
+        ends: DateOption | None = None,
+        month_end: str = MonthEnd.LAST_DAY.value,
+        description: DescriptionOption = "",
+        channel: PostChannelOption | None = None,
+        ping_role: RoleOption | None = None,
+        places: PlacesOption | None = None,
+        duration_minutes: MinutesOption = 120,
+        announce_hours: HoursOption = 24,
+        signup_reminder_hours: HoursOption = 0,
+        attendance_hours: HoursOption = 0,
+        profile_hours: HoursOption = 0,
+        signups_open_hours: HoursOption = 168,
+        days_ahead: DaysOption = 14,
+    ) -> None:
+        """Show what a series would be, to be created on a press."""
+        request = SeriesRequest(
+            name=name,
+            frequency=Frequency(frequency),
+            time=time,
+            starts=starts,
+            days=days,
+            every=every,
+            timezone=timezone,
+            ends=ends,
+            month_end=MonthEnd(month_end),
+            description=description,
+            channel_id=channel,
+            ping_role_id=ping_role,
+            places=places,
+            duration_minutes=duration_minutes,
+            announce_hours=announce_hours,
+            signup_reminder_hours=signup_reminder_hours,
+            attendance_hours=attendance_hours,
+            profile_hours=profile_hours,
+            signups_open_hours=signups_open_hours,
+            days_ahead=days_ahead,
+            notes=(*channel_notes(interaction, channel), *ping_notes(interaction, ping_role)),
+        )
+        guild_id, actor = interaction.guild_id or 0, interaction.user.id
+        reply = await self._desk.propose(request, guild_id=guild_id, actor=actor, now=self._now)
+        await self._bot.drafts.show(interaction, reply)
+
+    @app_commands.command(name="list", description="The series of this server, each with its next event.")
+    @needs(Access.ADMIN)
+    async def list_all(self, interaction: Interaction) -> None:
+        """List the series."""
+        await answer(interaction, await list_series(guild_id=interaction.guild_id or 0))
+
+    @app_commands.command(name="show", description="Everything about one series.")
+    @app_commands.describe(series=_SERIES)
+    @needs(Access.ADMIN)
+    async def show(self, interaction: Interaction, series: str) -> None:
+        """Show one series."""
+        await answer(interaction, await show_series(series, guild_id=interaction.guild_id or 0))
+
+    @app_commands.command(name="pause", description="Let a series make no new events; those it has made stay.")
+    @app_commands.describe(series=_SERIES)
+    @needs(Access.ADMIN)
+    async def pause(self, interaction: Interaction, series: str) -> None:
+        """Pause one series."""
+        guild_id, actor = interaction.guild_id or 0, interaction.user.id
+        await answer(interaction, await pause_series(series, guild_id=guild_id, actor=actor, now=self._now))
+
+    @app_commands.command(name="resume", description="Let a paused series go on; its events are made at once.")
+    @app_commands.describe(series=_SERIES)
+    @needs(Access.ADMIN)
+    async def resume(self, interaction: Interaction, series: str) -> None:
+        """Resume one series."""
+        guild_id, actor, agenda = interaction.guild_id or 0, interaction.user.id, self._bot.services.agenda
+        done = await resume_series(series, guild_id=guild_id, actor=actor, now=self._now, agenda=agenda)
+        await answer(interaction, done)
+
+    @show.autocomplete("series")
+    async def _any(self, interaction: Interaction, typed: str) -> Choices:
+        return await _found(interaction, typed)
+
+    @pause.autocomplete("series")
+    async def _active(self, interaction: Interaction, typed: str) -> Choices:
+        return await _found(interaction, typed, active=True)
+
+    @resume.autocomplete("series")
+    async def _paused(self, interaction: Interaction, typed: str) -> Choices:
+        return await _found(interaction, typed, active=False)
+
+    @create.autocomplete("timezone")
+    async def _timezones(self, _interaction: Interaction, typed: str) -> Choices:
+        return [app_commands.Choice(name=key, value=key) for key in search_timezones(typed)]
+
+
+async def _found(interaction: Interaction, typed: str, *, active: bool | None = None) -> Choices:
+    return as_choices(await search_series(typed, guild_id=interaction.guild_id or 0, active=active))
+
+
+async def setup(bot: TocsinBot) -> None:
+    """Load the cog; called by the library."""
+    await bot.add_cog(SeriesCommands(bot))
