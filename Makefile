@@ -19,7 +19,7 @@ COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo run test lint style types arch bench migrations requirements clean
+.PHONY: help install demo run test lint style types arch bench screenshot migrations requirements clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -50,6 +50,9 @@ arch: $(INSTALLED) ## import-linter: who may import whom
 
 bench: $(INSTALLED) ## measure; every figure beside its reference of the same run
 	@$(BIN)/python -m tests.bench
+
+screenshot: $(INSTALLED) ## renew docs/demo.png: press Sign up on the demo's page in headless Chromium (Debian: chromium)
+	@$(BIN)/python -m tests.screenshot
 
 migrations: $(INSTALLED) ## write a migration for what changed in models/; options: make migrations NAME=add_topic
 	@$(BIN)/tortoise makemigrations $(if $(NAME),--name $(NAME))

@@ -151,11 +151,13 @@ async def guild_command(
 
 
 @app.command(name="simulate")
-async def simulate_command(
+async def simulate_command(  # noqa: PLR0913 -- one for each option
     file: Path,
     *,
     start: Annotated[date, Parameter(help="The first day; its midnight UTC is the first moment.")],
     days: Annotated[int, Parameter(help="How many days, 1 to 366.")],
+    members: Annotated[int, Parameter(help="How many people there are, 0 to 100; the odd-numbered sign up.")] = 5,
+    all_reminders: Annotated[bool, Parameter(negative="", help="All four reminders, whatever the file says.")] = False,
     seed: Annotated[int, Parameter(help="What chance is made of.")] = 0,
     crashes: Annotated[int, Parameter(help="How often the process dies, 0 to 1000.")] = 0,
     database: Annotated[str | None, Parameter(help="An empty database [default: a temporary SQLite file].")] = None,
@@ -167,7 +169,16 @@ async def simulate_command(
     from bot.demo.simulate_command import simulate_file
 
     configure_logging("error", "console")
-    return await simulate_file(file, start=start, days=days, seed=seed, crashes=crashes, database=database)
+    return await simulate_file(
+        file,
+        start=start,
+        days=days,
+        members=members,
+        all_reminders=all_reminders,
+        seed=seed,
+        crashes=crashes,
+        database=database,
+    )
 
 
 @app.command(name="demo")
@@ -176,10 +187,11 @@ async def demo_command(
 ) -> None:
     """Show Tocsin at work in a simulated Discord: no account needed."""
     _demo_extra()
-    from bot.demo.story import demo
+    from bot.demo.live import visit
+    from bot.demo.story import tell_story
 
     configure_logging("error", "console")
-    await demo(with_page=not story)
+    await (tell_story() if story else visit())
 
 
 class _NoExtraError(BotError):

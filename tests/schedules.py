@@ -10,7 +10,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from dateutil import rrule
@@ -20,6 +20,17 @@ Entry = dict[str, Any]
 
 Announcement = tuple[str, str, str]
 """The series' name, the occurrence and the moment its announcement is due, both as ISO 8601 in UTC."""
+
+
+class Message(NamedTuple):
+    """One message that is to become visible; times as ISO 8601 in UTC, ``recipient`` None for a post."""
+
+    kind: str
+    series: str
+    occurrence: str
+    recipient: str | None
+    due: str
+
 
 _COMMUNITY_MEETINGS = Path(__file__).resolve().parents[2] / "shared" / "data" / "community-meetings.json"
 _HOUR = dt.timedelta(hours=1)
@@ -106,6 +117,44 @@ def community_meetings() -> dict[str, Any] | None:
     return schedule
 
 
+def with_all_reminders(schedule: dict[str, Any]) -> dict[str, Any]:
+    """Return the schedule with all four reminders on, a day before the start, but for the roll call two hours."""
+    every = {
+        "discord_announcement": True,
+        "discord_announcement_hours": 24,
+        "discord_signup_reminder": True,
+        "discord_signup_reminder_hours": 24,
+        "discord_confirm_attendance": True,
+        "discord_confirm_attendance_hours": 2,
+        "discord_confirm_attendance_dm": True,
+        "discord_profile_reminder": True,
+        "discord_profile_reminder_hours": 24,
+    }
+    return schedule | {"series": [entry | every for entry in schedule["series"]]}
+
+
+def with_varied_reminders(schedule: dict[str, Any]) -> dict[str, Any]:
+    """Return the schedule with reminders that differ as they can: off, early, late, before sign-ups open, no DMs."""
+    varied = []
+    for place, entry in enumerate(schedule["series"]):
+        most = 24 * entry.get("generate_days_ahead", 14)
+        varied.append(
+            entry
+            | {
+                "discord_signup_reminder": place % 5 != 0,
+                "discord_signup_reminder_hours": min(most, (1, 24, 100, 200)[place % 4]),
+                "discord_confirm_attendance": place % 7 != 0,
+                "discord_confirm_attendance_hours": min(most, (1, 2, 30)[place % 3]),
+                "discord_confirm_attendance_dm": place % 4 != 1,
+                "discord_profile_reminder": place % 3 != 0,
+                "discord_profile_reminder_hours": (None, 3, 24, min(most, 300))[place % 4],
+                "signup_opens_hours": (168, 48, 2, None, 1)[place % 5],
+                "max_players": (None, 1, 2)[place % 3],
+            }
+        )
+    return schedule | {"series": varied}
+
+
 def expected_occurrences(entry: Entry, first: dt.date, last: dt.date) -> list[tuple[dt.datetime, dt.date]]:
     """Return each occurrence from ``first`` to ``last``, inclusive: its aware UTC instant and its wanted local date."""
     time, zone = dt.time.fromisoformat(entry["time_of_day"]), ZoneInfo(entry["timezone"])
@@ -122,16 +171,58 @@ def expected_announcements(schedule: dict[str, Any], start: dt.datetime, days: i
     ``generate_days_ahead`` days after it; an announcement is due at its hours before the occurrence, or when the row
     appears if that is later. It counts when it is due before the occurrence and before the days are over.
     """
-    found: set[Announcement] = set()
-    for entry in schedule["series"]:
-        hours = entry.get("discord_announcement_hours", 24)
-        if not entry.get("discord_announcement", True) or not entry.get("is_active", True) or not hours or hours < 0:
-            continue
-        for occurrence, appears in _rows(entry, start, days):
-            due = max(occurrence - hours * _HOUR, appears)
-            if due < min(occurrence, start + dt.timedelta(days=days)):
-                found.add((entry["name"], occurrence.isoformat(), due.isoformat()))
-    return found
+    found = expected_messages(schedule, start, days, members=0)
+    return {(one.series, one.occurrence, one.due) for one in found if one.kind == "announcement"}
+
+
+def expected_messages(schedule: dict[str, Any], start: dt.datetime, days: int, *, members: int) -> set[Message]:
+    """
+    Return everything that a bot which imports ``schedule`` at ``start`` sends in the ``days`` days from then.
+
+    Members 1 to ``members`` subscribed to every series. The odd ones sign up the moment sign-ups open, as far as there
+    are places, and only the first of them has a profile. Nothing but the announcement is due before sign-ups open.
+    """
+    over = start + dt.timedelta(days=days)
+    return {
+        message
+        for entry in schedule["series"]
+        if entry.get("is_active", True)
+        for occurrence, appears in _rows(entry, start, days)
+        for message in _about(entry, occurrence, appears, members)
+        if dt.datetime.fromisoformat(message.due) < min(occurrence, over)
+    }
+
+
+def _about(entry: Entry, occurrence: dt.datetime, appears: dt.datetime, members: int) -> Iterator[Message]:
+    """Yield the messages about one occurrence, those too that would be due only when it has begun."""
+    opening = entry.get("signup_opens_hours", 168)
+    opens = appears if opening is None else max(appears, occurrence - opening * _HOUR)
+    coming = [f"member-{number}" for number in range(1, members + 1, 2)][: entry.get("max_players")]
+    watching = [f"member-{number}" for number in range(2, members + 1, 2)]
+    confirm = "discord_confirm_attendance"
+
+    def _due(switch: str, not_before: dt.datetime, *, default: bool, hours: int) -> str | None:
+        before = entry.get(f"{switch}_hours", hours)
+        if not entry.get(switch, default) or before is None or before <= 0:
+            return None
+        due: dt.datetime = max(occurrence - before * _HOUR, not_before)
+        return due.isoformat()
+
+    announced = _due("discord_announcement", appears, default=True, hours=24)
+    asked = _due("discord_signup_reminder", opens, default=False, hours=24)
+    called = _due(confirm, opens, default=False, hours=2)
+    profiled = _due("discord_profile_reminder", opens, default=False, hours=24)
+    by_dm = coming if entry.get(f"{confirm}_dm", True) else []
+    planned: list[tuple[str, str | None, list[str | None]]] = [
+        ("announcement", announced, [None]),
+        ("signup_reminder", asked, [*watching]),
+        ("attendance_post", called, [None] if coming else []),
+        ("attendance_reminder", called, [*by_dm]),
+        ("profile_reminder", profiled, [who for who in coming if who != "member-1"]),
+    ]
+    for kind, due, recipients in planned:
+        if due is not None:
+            yield from (Message(kind, entry["name"], occurrence.isoformat(), who, due) for who in recipients)
 
 
 def _rows(entry: Entry, start: dt.datetime, days: int) -> Iterator[tuple[dt.datetime, dt.datetime]]:

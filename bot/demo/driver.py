@@ -17,6 +17,9 @@ from bot.scheduling.bodies import INSTANCE_HEARTBEAT
 
 _log = structlog.get_logger(__name__)
 
+AfterPass = Callable[[str], Awaitable[None]]
+"""Called with a body's name after each of its passes, before anything else of that moment."""
+
 # A body that names its own present for ever would hold the world's time; no real moment needs this many rounds.
 _MOST_ROUNDS = 1_000
 
@@ -25,18 +28,30 @@ class StuckBodyError(RuntimeError):
     """A body asks to run again and again at the same moment."""
 
 
+async def _nothing(_body: str) -> None:
+    return None
+
+
 class Driver:
     """Drives the services of one bot process through the world's time."""
 
-    def __init__(self, world: World, services: Services, *, is_stopped: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        world: World,
+        services: Services,
+        *,
+        is_stopped: Callable[[], bool] = lambda: False,
+        after_pass: AfterPass = _nothing,
+    ) -> None:
         self._world = world
         self._services = services
         self._is_stopped = is_stopped
+        self._after_pass = after_pass
 
     async def run_until(self, end: dt.datetime, *, after_moment: Callable[[], Awaitable[None]] | None = None) -> None:
         """Run everything due before ``end``, then leave the clock there; stops early once ``is_stopped``."""
         while not self._is_stopped():
-            await self._run_moment(self._world.now())
+            await self.run_moment()
             if after_moment is not None:
                 await after_moment()
             upcoming = self.next_moment()
@@ -51,7 +66,14 @@ class Driver:
         moments = [self._services.agenda.next(body.name) for body in self._services.bodies]
         return min((moment for moment in moments if moment is not None), default=None)
 
-    async def _run_moment(self, now: dt.datetime) -> None:
+    async def run_moment(self) -> None:
+        """
+        Run everything due at the world's present, to its end.
+
+        Raises:
+            StuckBodyError: a body asks for the same moment again and again.
+        """
+        now = self._world.now()
         await self._run(self._services.body(INSTANCE_HEARTBEAT), now)
         for _ in range(_MOST_ROUNDS):
             due = [body for body in self._services.bodies if self._is_due(body, now)]
@@ -59,7 +81,9 @@ class Driver:
                 return
             for body in due:
                 await self._run(body, now)
-            await self._services.dispatcher.drain()
+                if self._is_stopped():
+                    return  # what is still under way is its owner's to end, or to cut off
+            await self._services.settle()
         names = ", ".join(body.name for body in self._services.bodies if self._is_due(body, now))
         message = f"{names} would run for ever at {now.isoformat()}"
         raise StuckBodyError(message)
@@ -73,3 +97,5 @@ class Driver:
             await self._services.agenda.run(body, now)
         except Exception:  # noqa: BLE001 -- as the real loop: it outlives what its body raises
             _log.exception("loop_pass_failed", loop=body.name)
+        if not self._is_stopped():
+            await self._after_pass(body.name)

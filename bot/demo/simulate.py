@@ -6,29 +6,41 @@ run goes on past the end only until those are at rest.
 """
 
 import datetime as dt
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 
 from bot.client import TocsinBot
 from bot.database import migrate, opened, shown_url
+from bot.demo.counts import Counts
 from bot.demo.crashes import CrashingTransport, PlannedCrash, SimulatedCrashError, plan_crashes
 from bot.demo.driver import Driver
-from bot.demo.sightings import Sighting, Watcher, announcement_due_at
-from bot.demo.world import Place, World
+from bot.demo.people import PROFILE_FIELDS, Members, member_names
+from bot.demo.sightings import Sighting, Watcher
+from bot.demo.world import World
 from bot.errors import BotError
 from bot.events.series import create_series
 from bot.events.series_spec import SeriesSpec
-from bot.reminders.tasks import ANNOUNCEMENT
+from bot.scheduling.bodies import OPEN_SCHEDULED_SIGNUPS
 from bot.transactions import fetch, integer
-from models.event import Event
 from models.guild_settings import GuildSettings
-from models.states import EventState
 
 # How long a process that died takes to come back.
 _RESTART_AFTER = dt.timedelta(seconds=5)
 # A key is at rest 90 s after a crash; a crash of the restarted process comes on top.
 _AT_REST_WITHIN = dt.timedelta(minutes=15)
+_SWITCHES = (
+    "discord_announcement",
+    "discord_signup_reminder",
+    "discord_confirm_attendance",
+    "discord_confirm_attendance_dm",
+    "discord_profile_reminder",
+)
+_HOURS = (
+    "discord_announcement_hours",
+    "discord_signup_reminder_hours",
+    "discord_confirm_attendance_hours",
+    "discord_profile_reminder_hours",
+)
 
 
 class DatabaseNotEmptyError(BotError):
@@ -40,12 +52,13 @@ class DatabaseNotEmptyError(BotError):
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What to simulate: which series, from when on, how long, and how often the process dies."""
+    """What to simulate: which series, for how many members, from when on, how long, and how often the process dies."""
 
     series: Sequence[SeriesSpec]
     start: dt.datetime
     days: int
     database_url: str
+    members: int = 5
     seed: int = 0
     crashes: int = 0
 
@@ -55,24 +68,10 @@ class Simulation:
         return self.start + dt.timedelta(days=self.days)
 
 
-@dataclass(slots=True)
-class Counts:
-    """The eight counts of a run. Source: 08-quality.md."""
-
-    attempted: int = 0
-    acknowledged: int = 0
-    ok: int = 0
-    lost: int = 0
-    duplicated: int = 0
-    unexpected: int = 0
-    recovered: int = 0
-    unknown: int = 0
-    crashes: int = field(default=0)
-    crashes_after_acceptance: int = field(default=0)
-
-    def as_line(self) -> str:
-        """Return the counts on one line, name by name."""
-        return " ".join(f"{one.name}={getattr(self, one.name)}" for one in fields(self))
+def with_all_reminders(series: Sequence[SeriesSpec]) -> list[SeriesSpec]:
+    """Return the series with all four reminders on, at their default hours."""
+    hours = {name: SeriesSpec.model_fields[name].default for name in _HOURS}
+    return [one.model_copy(update=dict.fromkeys(_SWITCHES, True) | hours) for one in series]
 
 
 class Simulator:
@@ -87,6 +86,7 @@ class Simulator:
         self._is_stopped = is_stopped
         self._world = World(plan.start)
         self._watcher = Watcher(self._world)
+        self._members = Members(0, ())
         self._transport = CrashingTransport([])
         self._crashes: list[PlannedCrash] = plan_crashes(plan.crashes, seed=plan.seed, start=plan.start, end=plan.end)
         self._sightings: list[Sighting] = []
@@ -95,55 +95,70 @@ class Simulator:
         """Run to the end, or until stopped; return the counts."""
         bot = await self._start_process()
         try:
-            place = self._world.build(guild_name="Simulated guild")
-            await self._prepare(place)
+            await self._prepare()
             while not await self._run_process(bot):
                 await self._world.detach()
                 self._world.advance_to(self._world.now() + _RESTART_AFTER)
                 bot = await self._start_process()
+            await bot.services.settle()
             await bot.services.leave()
+            await self._flush()
         finally:
             await self._world.detach()
-        await self._count()
+        reached = min(self._plan.end, self._world.now())
+        await self.counts.judge(self._sightings, self._members, start=self._plan.start, end=reached)
         return self.counts
 
     async def _start_process(self) -> TocsinBot:
         self._transport = CrashingTransport(self._crashes)
         return await self._world.start_process(self._transport, name="simulated")
 
-    async def _prepare(self, place: Place) -> None:
+    async def _prepare(self) -> None:
+        place = self._world.build(guild_name="Simulated guild", players=member_names(self._plan.members))
         settings = GuildSettings(
-            guild_id=place.guild_id, announcement_channel_id=place.announcements_id, ops_channel_id=place.ops_id
+            guild_id=place.guild_id,
+            announcement_channel_id=place.announcements_id,
+            ops_channel_id=place.ops_id,
+            profile_fields=PROFILE_FIELDS,
         )
         await settings.save(force_create=True)
-        await create_series(self._plan.series, guild_id=place.guild_id, created_by=None, now=self._world.now())
+        now = self._world.now()
+        series = await create_series(self._plan.series, guild_id=place.guild_id, created_by=None, now=now)
+        self._members = Members(place.guild_id, place.player_ids)
+        await self._members.prepare([one.id for one in series], now=now)
 
     async def _run_process(self, bot: TocsinBot) -> bool:
         """Drive one process; False: it crashed."""
-        driver = Driver(self._world, bot.services, is_stopped=lambda: self._is_stopped() or self._transport.crashed)
+
+        async def _after_pass(body: str) -> None:
+            if body == OPEN_SCHEDULED_SIGNUPS:
+                await self._members.sign_up(bot.services, now=self._world.now())
+
+        driver = Driver(
+            self._world,
+            bot.services,
+            is_stopped=lambda: self._is_stopped() or self._transport.crashed,
+            after_pass=_after_pass,
+        )
         try:
             await driver.run_until(self._plan.end, after_moment=self._flush)
-            while not (self._is_stopped() or self._transport.crashed) and await self._unsettled():
-                upcoming = driver.next_moment()
-                limit = self._plan.end + _AT_REST_WITHIN
-                if upcoming is None or upcoming >= limit:
-                    break
-                await driver.run_until(upcoming + dt.timedelta(microseconds=1), after_moment=self._flush)
+            await self._run_to_rest(driver)
         except SimulatedCrashError:
-            self._transport.crashed = True
-        await self._end_process(bot)
+            self._transport.crash()
+        if self._transport.crashed:
+            await bot.services.cut_off()
+            await self._flush()
+        self.counts.add_process(self._transport, bot.services.sweeper.counts)
         return not self._transport.crashed
 
-    async def _end_process(self, bot: TocsinBot) -> None:
-        if self._transport.crashed:
-            await bot.services.dispatcher.stop()
-            await self._flush()
-        sweeps, transport = bot.services.sweeper.counts, self._transport
-        self.counts.recovered += sweeps.found + sweeps.released
-        self.counts.attempted += transport.attempted
-        self.counts.acknowledged += transport.acknowledged
-        self.counts.crashes += transport.met
-        self.counts.crashes_after_acceptance += transport.met_after_acceptance
+    async def _run_to_rest(self, driver: Driver) -> None:
+        """Go on past the end until what counts is at rest, with a limit."""
+        limit = self._plan.end + _AT_REST_WITHIN
+        while not (self._is_stopped() or self._transport.crashed) and await self._unsettled():
+            upcoming = driver.next_moment()
+            if upcoming is None or upcoming >= limit:
+                return
+            await driver.run_until(upcoming + dt.timedelta(microseconds=1), after_moment=self._flush)
 
     async def _flush(self) -> None:
         for sighting in await self._watcher.take():
@@ -160,30 +175,6 @@ class Simulator:
             [self._plan.end, self._world.now()],
         )
         return integer(rows[0]["open"]) > 0
-
-    async def _count(self) -> None:
-        visible = Counter(one.event_id for one in self._sightings if one.kind == ANNOUNCEMENT.key)
-        self.counts.ok = sum(1 for times in visible.values() if times == 1)
-        self.counts.duplicated = sum(times - 1 for times in visible.values())
-        self.counts.unexpected = sum(
-            1 for one in self._sightings if one.occurrence is not None and one.at >= one.occurrence
-        )
-        rows = await fetch("SELECT COUNT(*) AS open FROM discord_message_log WHERE success IS NULL")
-        self.counts.unknown = integer(rows[0]["open"])
-        self.counts.lost = await self._lost(set(visible))
-
-    async def _lost(self, visible: set[int | None]) -> int:
-        """Count the announcements that were due and have neither a message nor a recorded reason."""
-        reached = min(self._plan.end, self._world.now())
-        recorded = {
-            integer(row["source_id"])
-            for row in await fetch("SELECT source_id FROM discord_message_log WHERE source = 'event_announcement'")
-        }
-        due = Event.filter(discord_announcement=True, discord_announcement_hours__gt=0).exclude(
-            state=EventState.CANCELLED
-        )
-        events = [event for event in await due if self._plan.start <= announcement_due_at(event) < reached]
-        return sum(1 for event in events if event.id not in visible and event.id not in recorded)
 
 
 async def simulate(

@@ -11,17 +11,28 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot.demo.sightings import Sighting
-from bot.demo.simulate import Simulation, simulate
+from bot.demo.simulate import Simulation, simulate, with_all_reminders
 from bot.errors import UsageError
 from bot.operations.schedule_import import read_schedule_file
 
 _MOST_DAYS = 366
+_MOST_MEMBERS = 100
 _MOST_CRASHES = 1_000
 # Discord's ids begin in 2015; beyond the last year a date has no next one.
 _FIRST_YEAR, _LAST_YEAR = 2016, 2900
 
 
-async def simulate_file(file: Path, *, start: dt.date, days: int, seed: int, crashes: int, database: str | None) -> int:
+async def simulate_file(
+    file: Path,
+    *,
+    start: dt.date,
+    days: int,
+    members: int,
+    all_reminders: bool,
+    seed: int,
+    crashes: int,
+    database: str | None,
+) -> int:
     """
     Simulate a schedule file; return the exit code: 0, or 1 where the run was stopped before its end.
 
@@ -31,15 +42,17 @@ async def simulate_file(file: Path, *, start: dt.date, days: int, seed: int, cra
         DatabaseNotEmptyError: the named database holds rows.
     """
     _check_range("--days", days, 1, _MOST_DAYS)
+    _check_range("--members", members, 0, _MOST_MEMBERS)
     _check_range("--crashes", crashes, 0, _MOST_CRASHES)
     _check_range("--start: the year", start.year, _FIRST_YEAR, _LAST_YEAR)
     series = read_schedule_file(file)
     with _database(database) as url:
         plan = Simulation(
-            series=series,
+            series=with_all_reminders(series) if all_reminders else series,
             start=dt.datetime.combine(start, dt.time(0), dt.UTC),
             days=days,
             database_url=url,
+            members=members,
             seed=seed,
             crashes=crashes,
         )

@@ -24,6 +24,12 @@ from bot.demo.crashes import CrashingTransport
 _WORLD_EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 MessageListener = Callable[[Mapping[str, Any]], None]
+"""Gets Discord's payload of a new message."""
+
+ChannelListener = Callable[[int], None]
+"""Gets the id of a channel in which a message came, changed or went."""
+
+_MESSAGE_EVENTS = frozenset({"MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE"})
 
 
 class WorldClock:
@@ -62,7 +68,9 @@ class World:
         self._env: simcord.Env | None = None
         self._backend: Any = None
         self._listeners: list[MessageListener] = []
+        self._channel_listeners: list[ChannelListener] = []
         self.names: dict[int, str] = {}
+        self.people: dict[int, str] = {}
 
     @property
     def env(self) -> simcord.Env:
@@ -98,10 +106,19 @@ class World:
         self._env = env
         await env.start()
 
-    async def start_process(self, transport: CrashingTransport, *, name: str) -> TocsinBot:
-        """Start a bot process that dies as its transport plans; no loop runs, as the driver moves the time."""
+    async def start_process(
+        self, transport: CrashingTransport, *, name: str, extensions: Sequence[str] = ()
+    ) -> TocsinBot:
+        """
+        Start a bot process that dies as its transport plans; no loop runs, as the driver moves the time.
+
+        ``extensions``: what people use of it, by name.
+        """
         bot = TocsinBot(
-            clock=self.clock, lease_clock=InjectedLeaseClock(self.clock), instance_name=name, extensions_to_load=()
+            clock=self.clock,
+            lease_clock=InjectedLeaseClock(self.clock),
+            instance_name=name,
+            extensions_to_load=extensions,
         )
         await self.attach(bot)
         transport.wrap(bot.http, now=self.now)
@@ -121,6 +138,7 @@ class World:
         ops = guild.create_text_channel("bot-ops")
         self.names |= {announcements.id: "announcements", ops.id: "bot-ops"}
         people = [guild.add_member(self.env.create_user(name)).id for name in players]
+        self.people |= {admin.id: admin.name} | dict(zip(people, players, strict=True))
         return Place(guild.id, announcements.id, ops.id, admin.id, tuple(people))
 
     def delete_message(self, channel_id: int, message_id: int) -> None:
@@ -138,6 +156,25 @@ class World:
         )
         self._backend.set_overwrite(channel_id, overwrite)
 
+    def inject(self, method: str, path: str, *, status: int, code: int, message: str) -> Callable[[], None]:
+        """
+        Let the bot's matching requests fail before they take effect; return what ends that.
+
+        ``path`` is matched as file names are, ``*`` standing for anything.
+        """
+        fault = {"method": method, "path": path, "status": status, "code": code, "message": message, "times": None}
+        self._backend.faults.append(fault)
+        return lambda: self._backend.faults.remove(fault)
+
+    def dm_channel_id(self, user_id: int) -> int:
+        """Return the DM channel between the bot and somebody, which is there from then on."""
+        channel_id: int = self._backend.get_dm_channel(user_id).id
+        return channel_id
+
+    def user_handle(self, user_id: int) -> UserHandle:
+        """Return the library's handle of a person outside any guild, in the environment of the bot now running."""
+        return UserHandle(self.env, self._backend.get_user(user_id))
+
     def channel_handle(self, place: Place, channel_id: int) -> ChannelHandle:
         """Return the library's handle of a channel, in the environment of the bot now running."""
         guild = GuildHandle(self.env, self._backend.get_guild(place.guild_id))
@@ -146,13 +183,29 @@ class World:
     def member_handle(self, place: Place, user_id: int) -> MemberActor:
         """Return the library's handle of a member, in the environment of the bot now running."""
         guild = GuildHandle(self.env, self._backend.get_guild(place.guild_id))
-        return MemberActor(self.env, guild, UserHandle(self.env, self._backend.get_user(user_id)))
+        return MemberActor(self.env, guild, self.user_handle(user_id))
+
+    def is_bot(self, user_id: int) -> bool:
+        """Return whether a message's author is the bot."""
+        return bool(user_id == self._backend.bot_user.id)
+
+    def recipient_of(self, channel_id: int) -> int | None:
+        """Return whose DM channel with the bot it is, None: it is a channel of the guild."""
+        recipients: list[int] = self._backend.get_channel(channel_id).recipient_ids
+        return recipients[0] if recipients else None
 
     def on_message(self, listener: MessageListener) -> None:
         """Call ``listener`` with Discord's payload of each new message, the moment it becomes visible."""
         self._listeners.append(listener)
 
+    def on_change(self, listener: ChannelListener) -> None:
+        """Call ``listener`` with the channel's id whenever a message came, changed or went."""
+        self._channel_listeners.append(listener)
+
     def _hear(self, event: str, payload: Mapping[str, Any]) -> None:
         if event == "MESSAGE_CREATE":
             for listener in self._listeners:
                 listener(payload)
+        if event in _MESSAGE_EVENTS:
+            for changed in self._channel_listeners:
+                changed(int(payload["channel_id"]))

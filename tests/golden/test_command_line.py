@@ -85,6 +85,8 @@ def test_the_version_is_told(tmp_path: Path) -> None:
         (("simulate", "x", "--start", "2026-13-01", "--days", "1"), "--start"),
         (("simulate", "x", "--start", "2026-03-01", "--days", "0"), "--days is 0; allowed is"),
         (("simulate", "x", "--start", "2026-03-01", "--days", "1", "--crashes", "-1"), "--crashes is -1; allowed is"),
+        (("simulate", "x", "--start", "2026-03-01", "--days", "1", "--members", "-1"), "--members is -1; allowed is"),
+        (("simulate", "x", "--start", "2026-03-01", "--days", "1", "--members", "101"), "whole number from 0 to 100"),
         (("check", "--config", "nowhere.toml"), "nowhere.toml"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
@@ -245,6 +247,38 @@ def test_simulate_prints_a_json_object_for_each_message_and_the_counts(tmp_path:
     assert "attempted=2 acknowledged=2 ok=2 lost=0 duplicated=0 unexpected=0 recovered=0 unknown=0" in done.stderr
 
 
+def test_simulate_with_all_reminders_tells_who_gets_what(tmp_path: Path) -> None:
+    document = schedule_file(tmp_path, {"series": [RAID]})
+
+    done = tocsin(tmp_path, "simulate", document, "--start", "2026-03-01", "--days", "7", "--all-reminders")
+
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0
+    assert [(row["kind"], row["channel"], row["recipient"]) for row in rows] == [
+        ("announcement", "announcements", None),
+        ("signup_reminder", None, "member-2"),
+        ("signup_reminder", None, "member-4"),
+        ("profile_reminder", None, "member-3"),
+        ("profile_reminder", None, "member-5"),
+        ("attendance_post", "announcements", None),
+        ("attendance_reminder", None, "member-3"),
+        # The one whose channel had to be opened first comes behind one whose channel was open.
+        ("attendance_reminder", None, "member-1"),
+        ("attendance_reminder", None, "member-5"),
+    ]
+    assert "attempted=9 acknowledged=9 ok=9 lost=0 duplicated=0 unexpected=0 recovered=0 unknown=0" in done.stderr
+
+
+def test_simulate_without_members_sends_posts_alone(tmp_path: Path) -> None:
+    document = schedule_file(tmp_path, {"series": [RAID]})
+    options = ("--start", "2026-03-01", "--days", "7", "--all-reminders", "--members", "0")
+
+    done = tocsin(tmp_path, "simulate", document, *options)
+
+    assert [json.loads(line)["kind"] for line in done.stdout.splitlines()] == ["announcement"]
+    assert "ok=1 lost=0 duplicated=0 unexpected=0" in done.stderr
+
+
 def test_a_simulation_told_to_stop_ends_soon_and_leaves_no_open_lease(tmp_path: Path) -> None:
     document = schedule_file(tmp_path, mixed_schedule())
     database = tmp_path / "simulated.db"
@@ -271,21 +305,6 @@ def test_a_simulation_told_to_stop_ends_soon_and_leaves_no_open_lease(tmp_path: 
     with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as session:
         assert session.execute("SELECT COUNT(*) FROM discord_message_log WHERE success IS NULL").fetchone() == (0,)
         assert session.execute("SELECT COUNT(*) FROM discord_message_log WHERE success").fetchone()[0] > 0
-
-
-def test_the_story_tells_each_message_and_closes_with_a_count(tmp_path: Path) -> None:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-
-    done = tocsin(tmp_path, "demo", "--story", TMPDIR=str(scratch))
-
-    lines = done.stdout.splitlines()
-    visible = [line for line in lines if "  #" in line]
-    assert done.returncode == 0
-    assert done.stderr == ""
-    assert len(visible) == 6
-    assert lines[-1] == "6 messages became visible, 0 of them twice."
-    assert list(scratch.iterdir()) == []
 
 
 @pytest.mark.parametrize("start", ["0001-01-01", "2014-12-31", "9999-12-20"])
