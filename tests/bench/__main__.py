@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import asyncpg
 
 from bot.transactions import Dialect
-from tests.bench import claims, series, ticks
+from tests.bench import claims, drain, full_queue, presses, series, ticks
 from tests.bench.databases import Databases, throw_away
 from tests.bench.measure import Line, table
 
@@ -29,14 +29,20 @@ class Sizes:
 
     claims: claims.Sizes
     ticks: ticks.Sizes
+    drain: drain.Sizes
+    full_queue: full_queue.Sizes
     series: series.Sizes
+    presses: presses.Sizes
 
 
-FULL = Sizes(claims.Sizes(), ticks.Sizes(), series.Sizes())
+FULL = Sizes(claims.Sizes(), ticks.Sizes(), drain.Sizes(), full_queue.Sizes(), series.Sizes(), presses.Sizes())
 QUICK = Sizes(
     claims.Sizes(claims=5, rounds=2),
     ticks.Sizes(stored=600, horizon=60, due=2, ticks=2, rounds=2),
+    drain.Sizes(virtual_seconds=3, virtual_rounds=2, real_seconds=1, real_rounds=2),
+    full_queue.Sizes(jobs=1_000, rounds=2),
     series.Sizes(series=40, rounds=2),
+    presses.Sizes(presses=25, seconds=0.05, rounds=2),
 )
 
 Figure = Callable[[Databases, Sizes], Awaitable[list[Line]]]
@@ -46,7 +52,10 @@ FIGURES: dict[str, Figure] = {
     "P1s": lambda databases, sizes: claims.claims_on_sqlite(databases, sizes.claims),
     "P2 on SQLite": lambda databases, sizes: ticks.ticks(databases, Dialect.SQLITE, sizes.ticks),
     "P2 on PostgreSQL": lambda databases, sizes: ticks.ticks(databases, Dialect.POSTGRES, sizes.ticks),
+    "P5": lambda databases, sizes: drain.drain(databases, sizes.drain),
+    "P6": lambda databases, sizes: full_queue.full_queue(databases, sizes.full_queue),
     "P11": lambda _, sizes: series.occurrences_of_series(sizes.series),
+    "presses": lambda databases, sizes: presses.presses_on_sqlite(databases, sizes.presses),
 }
 
 
