@@ -25,7 +25,8 @@ _BY_CODE: dict[int, ErrorClass] = {
     10008: ErrorClass.GONE,
     50035: ErrorClass.INVALID,
 }
-# No 404: what Discord calls gone has its code, and a bare 404 may come from anybody on the way.
+# No 404: what Discord calls gone has its code, and a bare 404 may come from anybody on the way, as a bare 408 or 499
+# does. Nobody is to be given up for it.
 _BY_STATUS: dict[int, ErrorClass] = {
     400: ErrorClass.INVALID,
     401: ErrorClass.UNAUTHORIZED,
@@ -49,7 +50,7 @@ def error_class_of(status: int, code: int, text: str) -> ErrorClass:
         return ErrorClass.OUTAGE
     if code == _INVALID_INTERACTION_TOKEN:
         return ErrorClass.INVALID
-    return _BY_STATUS.get(status, ErrorClass.INVALID)
+    return _BY_STATUS.get(status, ErrorClass.INVALID if code else ErrorClass.OUTAGE)
 
 
 def send_error(error: BaseException, *, written: bool) -> SendError:

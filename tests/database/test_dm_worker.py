@@ -15,7 +15,7 @@ from tortoise.exceptions import OperationalError
 from bot import audit
 from bot.bootstrap import ServiceOptions
 from bot.clock import ManualClock
-from bot.dm_queue import breaker_record
+from bot.dm_queue import breaker_record, channel_book
 from bot.dm_queue.circuit_breaker import BreakerOptions
 from bot.dm_queue.job import DmJob, JobEnd, JobKind
 from bot.dm_queue.status import status_of, status_text
@@ -237,6 +237,21 @@ async def test_two_processes_that_open_one_persons_channel_keep_one_row(
 
     assert [(row.user_id, row.channel_id) for row in await DmChannel.all()] == [(1, dm_channel(1))]
     assert letter.counts == {SendResult.SENT: 2}
+
+
+async def test_of_more_channels_than_are_kept_in_memory_those_asked_for_are_read_again(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_book, "_MOST_IN_MEMORY", 2)
+    await know(1, 2, 3)
+    book = channel_book.DmChannelBook()
+
+    await book.load([1, 2, 3])
+    first = book.channel_of(1)
+    await book.load([1, 404])
+
+    assert (first, len(book._known)) == (None, 2)
+    assert (book.channel_of(1), book.channel_of(404)) == (dm_channel(1), None)
 
 
 async def test_a_channel_that_is_gone_is_opened_anew_for_the_next(

@@ -373,7 +373,7 @@ def example(url: str, steps: list[Step]) -> None:
 
 
 EXAMPLES = settings(
-    max_examples=40,
+    max_examples=30,
     deadline=None,
     derandomize=True,
     database=None,
@@ -381,6 +381,7 @@ EXAMPLES = settings(
 )
 
 
+@pytest.mark.timeout(240)
 @EXAMPLES
 @given(steps=st.lists(STEPS, max_size=12))
 def test_nobody_is_asked_twice_and_everybody_is_asked_or_has_a_reason(sqlite_template: Path, steps: list[Step]) -> None:
@@ -392,7 +393,8 @@ def test_nobody_is_asked_twice_and_everybody_is_asked_or_has_a_reason(sqlite_tem
 
 
 @pytest.mark.postgres
-@settings(EXAMPLES, max_examples=8)
+@pytest.mark.timeout(240)
+@settings(EXAMPLES, max_examples=6)
 @given(steps=st.lists(STEPS, max_size=12))
 def test_nobody_is_asked_twice_on_postgres_either(postgres_url: str, steps: list[Step]) -> None:
     example(postgres_url, steps)

@@ -8,6 +8,7 @@ from tortoise.exceptions import OperationalError
 
 from bot.bootstrap import ServiceOptions
 from bot.clock import ManualClock
+from bot.database import opened
 from bot.dm_queue.circuit_breaker import BreakerOptions
 from bot.dm_queue.job import DmJob, JobKind
 from bot.dm_queue.worker import DmQueueOptions
@@ -154,7 +155,7 @@ async def test_a_finished_fan_out_is_not_begun_again(database: str, clock: Manua
 
     await fleet.start()
     await fleet.start("two")
-    await fleet.run_until(NOW + HOUR)
+    await fleet.run_until(NOW + 10 * MINUTE)
 
     assert reached(fleet.discord, [*PEOPLE, 500]) == each_once() | {500: 0}
 
@@ -350,6 +351,26 @@ async def test_a_queue_longer_than_the_lease_is_renewed_and_taken_by_nobody_else
     assert renewals == [NOW + minute * MINUTE for minute in range(1, 7)] + [NOW + 6 * MINUTE]
     assert sorted(bot.services.dms.ended.total() for bot in fleet.bots.values()) == [0, 40]
     assert dm_moments(discord)[-1] - NOW == 390 * SECOND
+
+
+@pytest.mark.slow
+async def test_two_thousand_are_reached_in_four_hundred_seconds_beside_a_second_process(
+    sqlite_url: str, discord: FakeDiscord, clock: ManualClock
+) -> None:
+    people = range(1_001, 3_001)
+    async with opened(sqlite_url):
+        await signup_event(people)
+        await know(people)
+        fleet = Fleet(discord, clock)
+        for name in ("one", "two"):
+            await fleet.start(name)
+
+        await fleet.run_until(NOW + 8 * MINUTE)
+
+        assert reached(discord, people) == each_once(people)
+        assert dm_moments(discord) == [NOW + turn * INTERVAL for turn in range(2_000)]
+        assert await counts() == counted(sent=2_000)
+        assert [bot.services.dms.ended.total() for bot in fleet.bots.values()] == [2_000, 0]
 
 
 async def test_a_process_that_stood_still_for_ten_minutes_sends_nobody_a_second_dm(

@@ -107,6 +107,22 @@ def test_a_page_that_comes_with_a_server_error_is_an_outage() -> None:
     assert error.error_class is ErrorClass.OUTAGE
 
 
+@pytest.mark.parametrize("body", ["", HTML, "no route", {"code": 0, "message": "404: Not Found"}])
+@pytest.mark.parametrize("status", [404, 405, 408, 413, 499])
+def test_a_refusal_that_discord_does_not_name_comes_from_somebody_on_the_way(
+    status: int, body: dict[str, object] | str
+) -> None:
+    error = send_error(refusal(status, body), written=False)
+
+    assert error.error_class is ErrorClass.OUTAGE
+    assert error.verdict is Verdict.UNKNOWN
+    assert error.text == f"Discord answered {status}"
+
+
+def test_a_code_that_the_bot_does_not_know_is_discords_own_refusal() -> None:
+    assert send_error(coded(404, 10_015), written=False).error_class is ErrorClass.INVALID
+
+
 def test_html_that_discord_quotes_back_in_json_is_no_block() -> None:
     error = send_error(refusal(403, {"code": 50013, "message": "<html> is not allowed here"}), written=False)
 
@@ -116,7 +132,7 @@ def test_html_that_discord_quotes_back_in_json_is_no_block() -> None:
 def test_a_bare_404_does_not_say_that_anything_is_gone() -> None:
     error = send_error(refusal(404, "404 page not found"), written=False)
 
-    assert error.error_class is ErrorClass.INVALID
+    assert error.error_class is ErrorClass.OUTAGE
 
 
 def test_an_over_long_field_is_named() -> None:

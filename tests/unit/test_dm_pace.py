@@ -68,6 +68,17 @@ async def test_five_a_second_are_started_over_five_minutes_whatever_the_answers_
     world.check()
 
 
+def test_the_figures_are_those_of_the_specification() -> None:
+    assert DmQueueOptions() == DmQueueOptions(
+        max_depth=10_000,
+        drain_rate=5.0,
+        max_in_flight=32,
+        open_channels_rate=1.0,
+        opening_pause=5 * MINUTE,
+        breaker=BreakerOptions(),
+    )
+
+
 async def test_never_more_than_32_are_under_way() -> None:
     world = DmWorld()
     world.out.takes = lambda: 10 * SECOND
@@ -230,6 +241,7 @@ async def test_a_person_that_cannot_be_reached_fails_with_every_job_and_nobody_e
     await world.run_for(10 * SECOND)
 
     assert world.letter.ends == {SendResult.FAILED_PERMANENT: 2, SendResult.SENT: 1}
+    assert [who for _, who in world.opener.opened] == [1, 2]
     assert (world.worker.breaker.failures, [one.why for one in world.worker.recent_failures]) == (
         0,
         ["takes no direct messages from me"] * 2,
@@ -313,7 +325,8 @@ async def test_a_dm_that_came_too_fast_goes_back_to_the_head_and_all_rest_five_m
 
     assert resting == (1, START + 5 * MINUTE, 0, 3)
     assert [who for _, who in world.out.starts] == [1, 1, 2, 3]
-    assert starts(world)[1] == START + 5 * MINUTE
+    # At its pace again at once: what it rested is not made up for.
+    assert starts(world)[1:] == [START + 5 * MINUTE + turn * INTERVAL for turn in range(3)]
     assert (list(world.worker.recent_failures), world.told_too_fast) == ([], [(GUILD, START + 5 * MINUTE)])
 
 
@@ -396,6 +409,30 @@ async def test_the_owner_hears_of_the_end_whatever_forgetting_the_channel_raises
     await world.run_for(SECOND)
 
     assert world.letter.ends == {SendResult.FAILED_PERMANENT: 2}
+
+
+async def test_a_claim_that_the_database_refuses_keeps_its_turn_and_lets_everything_rest_for_five_seconds() -> None:
+    world = DmWorld()
+    errors = [OSError("no durable claim"), OSError("no durable claim")]
+
+    def _answer(_: int) -> SendReport:
+        if errors:
+            raise errors.pop()
+        return SendReport(SendResult.SENT)
+
+    world.out.answer = _answer
+    world.offer(1)
+    world.offer(2)
+    with structlog.testing.capture_logs() as logged:
+        await world.run_for(MINUTE)
+
+    assert [(at - START, who) for at, who in world.out.starts] == [
+        (NOTHING, 1),
+        (5 * SECOND, 1),
+        (10 * SECOND, 1),
+        (10 * SECOND + INTERVAL, 2),
+    ]
+    assert [entry["event"] for entry in logged] == ["dm_not_claimed"] * 2
 
 
 async def test_a_bug_in_an_opener_loses_nothing_and_is_logged() -> None:
@@ -541,11 +578,23 @@ async def test_it_closes_at_its_time_although_another_rest_lasts_longer() -> Non
     world.offer(2)
     await world.run_for(NOTHING)
     world.out.paused_until = START + 20 * MINUTE
+    resumes_at = world.worker.resumes_at()
 
     await world.run_for(21 * MINUTE)
 
+    assert resumes_at == START + 20 * MINUTE
     assert world.record.said == [("opened", START), ("closed", START + 5 * MINUTE)]
     assert starts(world) == [START, START + 20 * MINUTE]
+
+
+async def test_it_closes_at_its_time_although_nothing_waits_that_would_ask() -> None:
+    world = DmWorld(DmQueueOptions(breaker=BreakerOptions(failures=1)))
+    world.out.answer = lambda _: OUTAGE
+    world.offer(1)
+
+    await world.run_for(6 * MINUTE)
+
+    assert world.record.said == [("opened", START), ("closed", START + 5 * MINUTE)]
 
 
 async def test_what_the_breaker_did_is_written_once_although_several_write_at_the_same_time() -> None:
