@@ -33,6 +33,7 @@ from models.dm_channel import DmChannel
 from models.ops_note import OpsNote
 from tests.builders import (
     GUILD,
+    HOUR,
     MINUTE,
     OPS_CHANNEL,
     SECOND,
@@ -449,6 +450,31 @@ async def test_channels_opened_too_fast_let_all_dms_rest_and_mark_nobody(
     assert note.message.embed is not None
     assert "too fast" in note.message.embed.description
     assert f"<t:{int((NOW + 5 * MINUTE).timestamp())}:F>" in note.message.embed.description
+
+
+async def test_a_flag_that_lasts_is_told_once_a_day_and_not_at_each_rest(
+    database: str, clock: ManualClock, discord: FakeDiscord
+) -> None:
+    await make_guild()
+    await know(1)
+    discord.next_sends = [refused(ErrorClass.OPENING_TOO_FAST)] * 3
+    bot, letter = await process(discord, clock), Letter()
+
+    async def _let_the_note_through(message: OutgoingMessage) -> None:
+        if discord.attempts[-1][1] == OPS_CHANNEL:
+            discord.next_sends.insert(0, None)
+
+    discord.before_send = _let_the_note_through
+    offer(bot, letter, 1)
+    await bot.run_until(NOW + HOUR)
+    first = len(discord.in_channel(OPS_CHANNEL))
+    clock.set(NOW + 25 * HOUR)
+    discord.next_sends = [refused(ErrorClass.OPENING_TOO_FAST)]
+    offer(bot, letter, 1, number=2)
+    await bot.run_until(NOW + 26 * HOUR)
+
+    assert letter.counts == {SendResult.SENT: 2}
+    assert (first, len(discord.in_channel(OPS_CHANNEL))) == (1, 2)
 
 
 async def test_the_note_on_it_is_written_although_the_database_failed_at_that_moment(

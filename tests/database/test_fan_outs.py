@@ -9,6 +9,7 @@ from tortoise.exceptions import OperationalError
 from bot.bootstrap import ServiceOptions
 from bot.clock import ManualClock
 from bot.database import opened
+from bot.dm_queue import fan_out
 from bot.dm_queue.circuit_breaker import BreakerOptions
 from bot.dm_queue.job import DmJob, JobKind
 from bot.dm_queue.worker import DmQueueOptions
@@ -760,6 +761,27 @@ async def test_what_the_start_overtakes_is_recorded_counted_and_told_once(
     assert await stored_due() == {}
     (note,) = told(discord)
     assert note.splitlines()[1:] == [rf"- Raid \*night\*, <t:{int(event.scheduled_at.timestamp())}:F>: signup reminder"]
+
+
+@pytest.mark.parametrize("is_taken_away", [False, True])
+async def test_whom_the_start_overtakes_is_recorded_page_by_page_as_long_as_the_lease_is_held(
+    database: str, clock: ManualClock, discord: FakeDiscord, monkeypatch: pytest.MonkeyPatch, is_taken_away: bool
+) -> None:
+    monkeypatch.setattr(fan_out, "_PAGE", 2)
+    await signup_event(starts_in=5 * INTERVAL)
+    await know(PEOPLE)
+    bot = await process(discord, clock)
+    await bot.run_until(NOW + 4 * INTERVAL)
+    if is_taken_away:
+        (row,) = await ledger.held_rows()
+        await ledger.take_over(row.lease, instance="another", lease_clock=bot.services.out.lease_clock)
+
+    clock.set(NOW + 5 * INTERVAL)
+    await bot.run(DRIVE_FAN_OUTS)
+
+    # Two pages, then it turns out that somebody else goes on with the rest.
+    assert await ends() == {"sent": 5, "event_started": 4 if is_taken_away else 5}
+    assert (await counts() is None) is is_taken_away
 
 
 async def test_whose_turn_comes_at_the_start_before_the_fan_out_has_noticed_it_was_too_late_and_not_unwanted(
