@@ -25,6 +25,8 @@ from models.ops_note import OpsNote
 _log = structlog.get_logger(__name__)
 
 SOURCE = OPS_NOTE
+LONGEST = 1_500
+"""How long a note may be; it is posted in one embed with its heading and footer."""
 _AMBER = 0xE0A030
 _AT_ONCE = 100
 
@@ -35,7 +37,7 @@ async def raise_fault(guild_id: int, fault: str, says: str, *, now: dt.datetime)
         "INSERT INTO ops_note (guild_id, fault, says, revision, updated_at) VALUES ($1, $2, $3, 1, $4)"
         " ON CONFLICT (guild_id, fault) DO UPDATE SET says = excluded.says, revision = ops_note.revision + 1,"
         " updated_at = excluded.updated_at WHERE ops_note.says <> excluded.says",
-        [guild_id, fault, limits.cut(says, 1_500), now],
+        [guild_id, fault, limits.cut(says, LONGEST), now],
     )
 
 

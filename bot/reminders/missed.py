@@ -6,11 +6,12 @@ every event.
 """
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from bot.message import timestamps
 from bot.message.escaping import escape
-from bot.ops_notes import raise_fault, untold_text
+from bot.message.limits import length
+from bot.ops_notes import LONGEST, raise_fault, untold_text
 from bot.scheduling.registry import registered
 from models.event import Event
 
@@ -30,11 +31,20 @@ async def tell_missed(guild_id: int, missed: Collection[Missed], *, now: dt.date
     for event in sorted(events, key=lambda event: (event.scheduled_at, event.id)):
         what = [_in_words(source) for event_id, source in missed if event_id == event.id]
         lines.append(f"- {escape(event.name)}, {timestamps.full(event.scheduled_at)}: {', '.join(what)}")
-    # The newest stay: what is cut off stands in the log.
-    shown = lines[-_MOST_LINES:] if len(lines) <= _MOST_LINES else ["- and earlier ones", *lines[-_MOST_LINES + 1 :]]
-    await raise_fault(guild_id, FAULT, "\n".join([_HEADING, *shown]), now=now)
+    await raise_fault(guild_id, FAULT, _note(lines), now=now)
+
+
+def _note(lines: Sequence[str]) -> str:
+    """Return the note with the newest of the lines, as many as fit: what is left out stands in the log."""
+    shown = list(lines[-_MOST_LINES:])
+    while True:
+        left_out = ["- and earlier ones"] if len(shown) < len(lines) else []
+        text = "\n".join([_HEADING, *left_out, *shown])
+        if (length(text) <= LONGEST and len(left_out + shown) <= _MOST_LINES) or len(shown) <= 1:
+            return text
+        del shown[0]
 
 
 def _in_words(log_source: str) -> str:
     keys = {entry.log_source: entry.key for entry in registered()}
-    return keys.get(log_source, log_source).replace("_", " ")
+    return keys.get(log_source, log_source).replace("_", " ").replace("signup", "sign-up")

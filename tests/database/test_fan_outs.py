@@ -760,7 +760,9 @@ async def test_what_the_start_overtakes_is_recorded_counted_and_told_once(
     assert await counts() == counted(sent=5, too_late=5)
     assert await stored_due() == {}
     (note,) = told(discord)
-    assert note.splitlines()[1:] == [rf"- Raid \*night\*, <t:{int(event.scheduled_at.timestamp())}:F>: signup reminder"]
+    assert note.splitlines()[1:] == [
+        rf"- Raid \*night\*, <t:{int(event.scheduled_at.timestamp())}:F>: sign-up reminder"
+    ]
 
 
 @pytest.mark.parametrize("is_taken_away", [False, True])

@@ -447,7 +447,7 @@ async def test_each_event_is_told_in_one_line_that_names_the_reminders_it_began_
         [
             MISSED,
             f"- Early, <t:{early}:F>: announcement, attendance reminder",
-            f"- \\*Late\\*, <t:{late}:F>: announcement, signup reminder, attendance reminder, profile reminder",
+            f"- \\*Late\\*, <t:{late}:F>: announcement, sign-up reminder, attendance reminder, profile reminder",
         ]
     ]
 
@@ -471,6 +471,19 @@ async def test_of_many_missed_events_the_newest_fifteen_lines_stay(database: str
 
     assert lines[1] == "- and earlier ones"
     assert [line.split(",")[0] for line in lines[2:]] == [f"- Raid {hours}" for hours in range(26, 40)]
+
+
+async def test_the_newest_of_the_longest_names_are_told_whole(database: str) -> None:
+    await make_guild()
+    for hours in range(20):
+        event = await make_event(now=NOW, starts_in=hours * HOUR, name=f"Raid {hours} ".ljust(100, "*"))
+        await atomic(lambda event=event: tell_missed(GUILD, [(event.id, ANNOUNCEMENT.log_source)], now=NOW))  # type: ignore[misc]
+
+    lines = (await OpsNote.get()).says.splitlines()
+
+    assert lines[1] == "- and earlier ones"
+    assert [line.split()[2] for line in lines[2:]] == ["14", "15", "16", "17", "18", "19"]
+    assert all(line.endswith(": announcement") for line in lines[2:])
 
 
 async def test_what_begins_unsent_one_after_the_other_is_gathered_in_one_note_until_it_is_told(
