@@ -14,7 +14,8 @@ from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import OPS_NOTE, MessageKey
 from bot.leases.ledger import HeldRow
 from bot.leases.ports import Attempt, ChannelTarget, Delivered, HistoryUnreadableError
-from bot.leases.send_once import OneWayOut, WithdrawnError
+from bot.leases.reports import WithdrawnError
+from bot.leases.send_once import OneWayOut
 from bot.message import limits
 from bot.message.outgoing import Embed, OutgoingMessage
 from bot.scheduling.agenda import Agenda

@@ -17,7 +17,7 @@ from bot.dm_queue.worker import DmQueueOptions, DmWorker
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import MessageKey
 from bot.leases.ports import DmTarget
-from bot.leases.send_once import SendReport, SendResult
+from bot.leases.reports import SendReport, SendResult
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import DRAIN_DM_QUEUE
@@ -37,6 +37,25 @@ def failed(error_class: ErrorClass, result: SendResult = SendResult.FAILED_TRANS
     return SendReport(result, SendError(error_class, error_class.value))
 
 
+class ScriptedBlocks:
+    """What the answers ask of the whole process, with a pause that a test may set."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.paused_until: dt.datetime | None = None
+        self.listeners: list[Callable[[int | None], None]] = []
+
+    def on_flagged(self, listener: Callable[[int | None], None]) -> None:
+        self.listeners.append(listener)
+
+    def heed(self, error_class: ErrorClass | None, *, guild_id: int | None = None) -> None:
+        if error_class is ErrorClass.CDN_BLOCK:
+            self.paused_until = self.clock.now() + dt.timedelta(minutes=10)
+        if error_class is ErrorClass.OPENING_TOO_FAST:
+            for listener in self.listeners:
+                listener(guild_id)
+
+
 class ScriptedOut:
     """Answers each DM as the script says, after as long as it says; sends nothing."""
 
@@ -49,7 +68,7 @@ class ScriptedOut:
         self.record_fails: Callable[[], bool] = lambda: False
         self.pending: list[tuple[dt.datetime, int, asyncio.Future[None]]] = []
         self.in_hand = 0
-        self.paused_until: dt.datetime | None = None
+        self.blocks = ScriptedBlocks(clock)
         self._turn = 0
 
     async def report_once(
@@ -67,7 +86,9 @@ class ScriptedOut:
             await self.wait(self.takes())
         finally:
             self.in_hand -= 1
-        return self.answer(key.recipient_id)
+        report = self.answer(key.recipient_id)
+        self.blocks.heed(report.error.error_class if report.error is not None else None, guild_id=guild_id)
+        return report
 
     async def fail_once(self, key: MessageKey, *, guild_id: int | None, error: SendError) -> SendReport:
         self.in_hand += 1
@@ -78,10 +99,6 @@ class ScriptedOut:
         finally:
             self.in_hand -= 1
         return SendReport(SendResult.FAILED_PERMANENT, error)
-
-    def heed(self, error_class: ErrorClass | None) -> None:
-        if error_class is ErrorClass.CDN_BLOCK:
-            self.paused_until = self.clock.now() + dt.timedelta(minutes=10)
 
     async def wait(self, span: dt.timedelta) -> None:
         """Wait by the world's clock."""

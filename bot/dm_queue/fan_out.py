@@ -23,7 +23,8 @@ from bot.leases import fan_out_rows
 from bot.leases.failures import ErrorClass
 from bot.leases.fan_out_rows import Child, FanOutCounts
 from bot.leases.parents import ParentLeases
-from bot.leases.send_once import OneWayOut, SendResult
+from bot.leases.reports import SendResult
+from bot.leases.send_once import OneWayOut
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, DRIVE_FAN_OUTS, TELL_OPS_NOTES
 from bot.transactions import DATABASE_ERRORS, atomic

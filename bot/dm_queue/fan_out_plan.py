@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from bot.dm_queue.job import JobKind
 from bot.leases.keys import MessageKey
-from bot.leases.send_once import SendResult
+from bot.leases.reports import SendResult
 from bot.message.outgoing import OutgoingMessage
 
 

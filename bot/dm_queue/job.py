@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from bot.leases.keys import MessageKey
-from bot.leases.send_once import SendReport
+from bot.leases.reports import SendReport
 from bot.message.outgoing import OutgoingMessage
 
 

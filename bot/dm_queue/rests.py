@@ -54,6 +54,7 @@ class DmRests:
         self._flagged_until: dt.datetime | None = None
         self._unrecorded: deque[Callable[[], Awaitable[object]]] = deque()
         self._recording = asyncio.Lock()
+        out.blocks.on_flagged(self._rest_from_opening)
 
     def ends(self) -> list[dt.datetime]:
         """Return when each of the reasons to take nothing ends; empty: the queue drains."""
@@ -61,7 +62,7 @@ class DmRests:
         if self._paused_until is not None:
             # A clock that is set back must not make the pause longer than it was meant to be.
             self._paused_until = min(self._paused_until, now + self._pause_for)
-        ends = (self.breaker.open_until, self._paused_until, self._out.paused_until)
+        ends = (self.breaker.open_until, self._paused_until, self._out.blocks.paused_until)
         return [end for end in ends if end is not None and end > now]
 
     async def close_breaker_if_due(self, now: dt.datetime) -> None:
@@ -84,7 +85,7 @@ class DmRests:
         await self._write_records()
         self._agenda.wake(DRAIN_DM_QUEUE, until)
 
-    async def rest_from_opening(self, guild_id: int | None) -> None:
+    def _rest_from_opening(self, guild_id: int | None) -> None:
         """Let all DMs rest: Discord flags a bot that goes on opening channels. It is told once a rest."""
         now = self._clock.now()
         is_news = self._flagged_until is None or now >= self._flagged_until
@@ -92,7 +93,8 @@ class DmRests:
         self.pause(self._opening_pause)
         if guild_id is not None and is_news:
             self._unrecorded.append(partial(self._on_too_fast, guild_id, self._flagged_until))
-            await self._write_records()
+            # The next pass takes nothing from the queue, and writes it down.
+            self._agenda.wake(DRAIN_DM_QUEUE, now)
 
     def pause(self, span: dt.timedelta | None) -> None:
         """Let everything rest for a while; None: nobody said how long."""

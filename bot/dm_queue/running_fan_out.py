@@ -12,7 +12,7 @@ from bot.dm_queue.queue import DmQueue
 from bot.leases.fan_out_rows import Child
 from bot.leases.keys import MessageKey
 from bot.leases.ledger import Lease
-from bot.leases.send_once import SendReport, SendResult
+from bot.leases.reports import SendReport, SendResult
 from bot.message.outgoing import OutgoingMessage
 
 

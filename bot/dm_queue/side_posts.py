@@ -9,7 +9,7 @@ from bot.leases import fan_out_rows, ledger
 from bot.leases.failures import ErrorClass
 from bot.leases.fan_out_rows import Child
 from bot.leases.keys import MessageKey
-from bot.leases.send_once import SendResult
+from bot.leases.reports import SendResult
 
 LOOK_AGAIN = dt.timedelta(seconds=30)
 # A post that names who could not be reached waits for all DMs, but not past this long before the end.

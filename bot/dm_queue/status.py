@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.dm_queue.job import JobKind
-from bot.dm_queue.worker import DmWorker, RecentFailure
+from bot.dm_queue.recent_failures import RecentFailure
+from bot.dm_queue.worker import DmWorker
 from bot.message import timestamps
 from bot.message.escaping import escape
 

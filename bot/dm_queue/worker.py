@@ -20,12 +20,14 @@ from bot.dm_queue.breaker_record import BreakerRecord
 from bot.dm_queue.channel_book import DmChannelBook
 from bot.dm_queue.circuit_breaker import BreakerOptions, CircuitBreaker
 from bot.dm_queue.job import DmJob, JobEnd
+from bot.dm_queue.pace import Pace
 from bot.dm_queue.queue import DmQueue
+from bot.dm_queue.recent_failures import RecentFailure, why_it_failed
 from bot.dm_queue.rests import DmRests, OnTooFast
-from bot.dm_queue.token_bucket import TokenBucket
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.ports import DmTarget
-from bot.leases.send_once import OneWayOut, SendReport, SendResult
+from bot.leases.reports import SendReport, SendResult
+from bot.leases.send_once import OneWayOut
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import DRAIN_DM_QUEUE
 from bot.transactions import DATABASE_ERRORS
@@ -67,24 +69,6 @@ class DmQueueOptions:
     breaker: BreakerOptions = field(default_factory=BreakerOptions)
 
 
-@dataclass(frozen=True, slots=True)
-class RecentFailure:
-    """A DM that failed lately: when, to whom, for which guild, and why in words."""
-
-    at: dt.datetime
-    guild_id: int
-    recipient_id: int | None
-    why: str
-
-
-_IN_WORDS = {
-    ErrorClass.RECIPIENT_UNREACHABLE: "takes no direct messages from me",
-    ErrorClass.OUTAGE: "Discord did not answer",
-    ErrorClass.RATE_LIMITED: "Discord asked me to slow down",
-    ErrorClass.EVENT_STARTED: "the event had begun",
-}
-
-
 class DmWorker:
     """Sends what waits in one queue, for one process; ``ended`` counts what became of the jobs."""
 
@@ -117,14 +101,11 @@ class DmWorker:
             breaker=options.breaker,
             opening_pause=options.opening_pause,
         )
-        self._rate = TokenBucket(options.drain_rate)
-        self._openings = TokenBucket(options.open_channels_rate)
+        self._sends = Pace(options.drain_rate)
+        self._openings = Pace(options.open_channels_rate)
         self._book = DmChannelBook()
         self._in_flight: set[asyncio.Task[None]] = set()
         self._being_opened: set[int] = set()
-        # Since when somebody waits for a token: what the queue rested for is not made up.
-        self._wanted_since: dt.datetime | None = None
-        self._opening_wanted_since: dt.datetime | None = None
 
     @property
     def breaker(self) -> CircuitBreaker:
@@ -144,7 +125,8 @@ class DmWorker:
         """Start what may be started at ``now``; return the next moment at which more may, or the breaker closes."""
         await self._rests.close_breaker_if_due(now)
         if ends := self._rests.ends():
-            self._wanted_since = self._opening_wanted_since = None
+            self._sends.want_none()
+            self._openings.want_none()
             return min(ends)  # the breaker closes at its time, whatever else lasts longer
         await self._sort()
         waits = [wait for wait in (self._start_sends(now), self._start_openings(now)) if wait is not None]
@@ -160,25 +142,25 @@ class DmWorker:
     def _start_sends(self, now: dt.datetime) -> dt.timedelta | None:
         """Start DMs as fast as the rate allows; return how long the next must wait, None: none waits for its token."""
         while self.queue.has_ready:
-            self._wanted_since = self._wanted_since or now
+            self._sends.want(now)
             if len(self._in_flight) >= self.options.max_in_flight:
                 return None  # whoever ends wakes the body
-            if wait := self._rate.take(now=now, wanted_since=self._wanted_since):
+            if wait := self._sends.take(now):
                 return wait
             self._start(self._send(self.queue.take()))
-        self._wanted_since = None
+        self._sends.want_none()
         return None
 
     def _start_openings(self, now: dt.datetime) -> dt.timedelta | None:
         while (recipient := self.queue.unopened(besides=self._being_opened)) is not None:
-            self._opening_wanted_since = self._opening_wanted_since or now
+            self._openings.want(now)
             if len(self._in_flight) >= self.options.max_in_flight:
                 return None
-            if wait := self._openings.take(now=now, wanted_since=self._opening_wanted_since):
+            if wait := self._openings.take(now):
                 return wait
             self._being_opened.add(recipient)
             self._start(self._open(recipient))
-        self._opening_wanted_since = None
+        self._openings.want_none()
         return None
 
     def _start(self, work: Coroutine[object, object, None]) -> None:
@@ -215,19 +197,17 @@ class DmWorker:
 
     async def _not_opened(self, recipient: int, error: SendError) -> None:
         _log.warning("dm_channel_not_opened", recipient=recipient, error_class=error.error_class, error=error.text)
-        self._out.heed(error.error_class)
+        jobs = self.queue.waiting_for(recipient)
+        self._out.blocks.heed(error.error_class, guild_id=jobs[0].guild_id if jobs else None)
         match error.error_class:
-            case ErrorClass.OPENING_TOO_FAST:
-                jobs = self.queue.waiting_for(recipient)
-                await self._rests.rest_from_opening(jobs[0].guild_id if jobs else None)
             case ErrorClass.RATE_LIMITED:
                 self._rests.pause(error.retry_after)
-            case ErrorClass.CDN_BLOCK | ErrorClass.UNAUTHORIZED:
+            case ErrorClass.OPENING_TOO_FAST | ErrorClass.CDN_BLOCK | ErrorClass.UNAUTHORIZED:
                 pass  # everything rests, or the process stops; the jobs stay where they are
             case _:
                 if error.error_class is ErrorClass.OUTAGE:
                     await self._rests.count_failure()
-                for _ in self.queue.waiting_for(recipient):
+                for _ in jobs:
                     job = self.queue.take_unopened(recipient)
                     if job is None or not await self._fail(job, error):
                         return
@@ -286,8 +266,6 @@ class DmWorker:
             error_class is None and report.result is SendResult.FAILED_TRANSIENT
         ):
             self.queue.put_back(job)  # nothing was tried, or as good as nothing
-            if error_class is not None:
-                await self._rests.rest_from_opening(job.guild_id)
             return
         if report.result is SendResult.SENT:
             self.breaker.succeeded()
@@ -306,7 +284,7 @@ class DmWorker:
 
     def _end(self, job: DmJob, report: SendReport | JobEnd) -> None:
         self.ended[report if isinstance(report, JobEnd) else report.result] += 1
-        why = _why(report)
+        why = why_it_failed(report)
         if why is not None:
             self.recent_failures.append(RecentFailure(self._clock.now(), job.guild_id, job.recipient_id, why))
         job.letter.ended(job, report)
@@ -325,12 +303,3 @@ class DmWorker:
         for job in self.queue.remove(lambda _: True):
             self.ended[JobEnd.LOST_ON_RESTART] += 1
             job.letter.ended(job, JobEnd.LOST_ON_RESTART)
-
-
-def _why(report: SendReport | JobEnd) -> str | None:
-    """Return in words why a DM failed, None where it did not."""
-    if isinstance(report, JobEnd):
-        return report.value.replace("_", " ")
-    if report.error is None:
-        return None
-    return _IN_WORDS.get(report.error.error_class, report.error.text)

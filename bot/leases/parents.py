@@ -28,20 +28,20 @@ class ParentLeases:
         Raises:
             DATABASE_ERRORS: the claim is not durable; nothing may be sent under it.
         """
-        self._out.keep(key)
+        self._out.under_way.keep(key)
         lease = None
         try:
             lease = await self._out.claim(Attempt(key, guild_id, None), None)
         finally:
             if lease is None:
-                self._out.let_go(key)
+                self._out.under_way.let_go(key)
         return lease
 
     async def renew(self, lease: Lease) -> bool:
         """Hold the lease anew from now on; False: it was taken away, and this process no longer holds it."""
         held = await ledger.renew(lease, lease_clock=self._out.lease_clock)
         if not held:
-            self._out.let_go(lease.key)
+            self._out.under_way.let_go(lease.key)
         return held
 
     async def finish(self, lease: Lease, counts: FanOutCounts, *, guild_id: int) -> bool:
@@ -54,9 +54,9 @@ class ParentLeases:
 
     def let_go(self, lease: Lease) -> None:
         """Note that this process no longer holds the lease: it is finished, or was taken away."""
-        self._out.let_go(lease.key)
+        self._out.under_way.let_go(lease.key)
 
     async def drop(self, lease: Lease, *, guild_id: int) -> None:
         """Give the lease up, so that the next poll of any process takes the fan-out up anew."""
         await self._out.recorder.release(Attempt(lease.key, guild_id, None), lease, delete=True)
-        self._out.let_go(lease.key)
+        self._out.under_way.let_go(lease.key)

@@ -14,12 +14,12 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 import structlog
 
 from bot.clock import Clock, LeaseClock
 from bot.leases import ledger
+from bot.leases.blocks import Blocks
 from bot.leases.failures import Backoff, ErrorClass, SendError, Verdict
 from bot.leases.keys import MessageKey, nonce
 from bot.leases.ledger import Claim, HeldRow, Lease
@@ -34,6 +34,8 @@ from bot.leases.ports import (
     Target,
 )
 from bot.leases.recorder import Outcome, OutcomeRecorder
+from bot.leases.reports import SendReport, SendResult, WithdrawnError
+from bot.leases.under_way import UnderWay
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import SWEEP_STALE_DISCORD_LEASES
@@ -44,41 +46,11 @@ _log = structlog.get_logger(__name__)
 Renderer = Callable[[], Awaitable[OutgoingMessage]]
 
 _DISCORD_EPOCH = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
-_NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
 _HISTORY_SLACK = dt.timedelta(seconds=5)
 # Past this the lease is asked for once more before the request: a throttle or a suspended host came between.
 _TRUSTED_AGE = dt.timedelta(seconds=5)
 # A resend comes no earlier than this after its claim: what is still on its way has then arrived or never will.
 RESEND_AFTER = dt.timedelta(seconds=60)
-
-
-class SendResult(StrEnum):
-    """What became of one call; ``begun``: a fan-out was taken up, its messages follow."""
-
-    SENT = "sent"
-    ALREADY_CLAIMED = "already_claimed"
-    FAILED_TRANSIENT = "failed_transient"
-    FAILED_PERMANENT = "failed_permanent"
-    UNKNOWN = "unknown"
-    WITHDRAWN = "withdrawn"
-    BEGUN = "begun"
-
-
-@dataclass(frozen=True, slots=True)
-class SendReport:
-    """
-    What became of one call, and why; ``error`` None: it was sent, or never tried.
-
-    ``next_attempt_at`` is by the lease clock; None: nothing is to be tried again by itself, or nobody knows yet.
-    """
-
-    result: SendResult
-    error: SendError | None = None
-    next_attempt_at: dt.datetime | None = None
-
-
-class WithdrawnError(Exception):
-    """Raised by a renderer whose message is no longer to be sent: nothing is claimed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,25 +89,18 @@ class OneWayOut:
         self._clock = clock
         self._discord_time = discord_time
         self._agenda = agenda
-        self._stop = stop
         self._options = options or SendOptions()
         self._slots = asyncio.Semaphore(self._options.concurrent_sends)
         # Discord's bucket for messages is per channel: one at a time there, so that a lease begins at its attempt.
         self._channels: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._running: dict[MessageKey, asyncio.Task[object]] = {}
-        # Leases without a message of their own, held for longer than one call: the parents of fan-outs.
-        self._held: set[MessageKey] = set()
-        # Rows whose request may have left, here or, where they were taken over, elsewhere: never to be sent blindly.
-        self._asked: set[int] = set()
-        self._abandoned: set[MessageKey] = set()
-        self._paused_until: dt.datetime | None = None
-        self._is_refused = False
+        self.under_way = UnderWay()
+        self.blocks = Blocks(clock=clock, stop=stop, pause=self._options.cdn_block_pause)
         self.recorder = OutcomeRecorder(
             clock=clock,
             lease_clock=lease_clock,
             observers=observers,
             on_kept=self._look_later,
-            on_closed=self._asked.discard,
+            on_closed=self.under_way.forget_request,
         )
 
     async def send_once(
@@ -174,13 +139,13 @@ class OneWayOut:
         Raises:
             DATABASE_ERRORS: the claim is not durable; nothing was sent.
         """
-        if self.is_paused():
+        if self.blocks.is_paused():
             return SendReport(SendResult.FAILED_TRANSIENT)
         async with self._turn(target), self._slots:
-            if self.is_paused():  # the block may have come while this one waited
+            if self.blocks.is_paused():  # the block may have come while this one waited
                 return SendReport(SendResult.FAILED_TRANSIENT)
             # Another call may send the key elsewhere at this moment; what it claims must not be taken for forgotten.
-            if key in self._running:
+            if self.under_way.is_running(key):
                 return SendReport(SendResult.ALREADY_CLAIMED)
             attempt = Attempt(key, guild_id, target.channel_id if target else None)
             return await self._run(attempt, self._render_and_send(attempt, target, render, not_after))
@@ -196,28 +161,25 @@ class OneWayOut:
         Raises:
             DATABASE_ERRORS: it is not recorded.
         """
-        if key in self._running:
+        if self.under_way.is_running(key):
             return SendReport(SendResult.ALREADY_CLAIMED)
         attempt = Attempt(key, guild_id, None)
         return await self._run(attempt, self._fail_unsent(attempt, error))
 
     async def _run(self, attempt: Attempt, work: Coroutine[object, object, SendReport]) -> SendReport:
         """Make one attempt as the running task of its key; however it ends, the sweep looks at what it leaves open."""
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 -- a coroutine runs in a task
-        self._running[attempt.key] = task
+        task = self.under_way.begin(attempt.key)
         try:
             return await work
         except BaseException as error:
             self._look_later()
-            was_abandoned = attempt.key in self._abandoned and isinstance(error, asyncio.CancelledError)
+            was_abandoned = self.under_way.is_abandoned(attempt.key) and isinstance(error, asyncio.CancelledError)
             if not was_abandoned or task.uncancel() > 0:
                 raise
             _log.warning("call_abandoned", key=str(attempt.key), guild=attempt.guild_id)
             return SendReport(SendResult.UNKNOWN)
         finally:
-            del self._running[attempt.key]
-            self._abandoned.discard(attempt.key)
+            self.under_way.end(attempt.key)
 
     async def _render_and_send(
         self, attempt: Attempt, target: Target | None, render: Renderer, not_after: dt.datetime | None
@@ -241,21 +203,6 @@ class OneWayOut:
             return SendReport(SendResult.ALREADY_CLAIMED)
         return await self._deliver(attempt, lease, target, message, self._guard(lease, not_after, asked))
 
-    @property
-    def paused_until(self) -> dt.datetime | None:
-        """Until when nothing asks Discord for anything: after a block, or for good without a token; it may be over."""
-        if self._is_refused:
-            return _NEVER
-        if self._paused_until is not None:
-            # A clock that is set back must not make the pause longer than it was meant to be.
-            self._paused_until = min(self._paused_until, self._clock.now() + self._options.cdn_block_pause)
-        return self._paused_until
-
-    def is_paused(self) -> bool:
-        """Return whether nothing may ask Discord for anything now: it was blocked on the way, or refuses the bot."""
-        until = self.paused_until
-        return until is not None and self._clock.now() < until
-
     def _look_later(self) -> None:
         self._agenda.wake(SWEEP_STALE_DISCORD_LEASES, self._clock.now() + RESEND_AFTER)
 
@@ -276,7 +223,7 @@ class OneWayOut:
         for row in await ledger.held_rows(claim.key):
             handed_back = row.lease.token == ""
             mine = row.instance == self.instance
-            unseen = mine and not self.recorder.awaits_record(row.lease) and not self.may_have_left(row.lease)
+            unseen = mine and not self.recorder.awaits_record(row.lease) and not self.under_way.may_have_left(row.lease)
             if handed_back or unseen:
                 return await ledger.take_over(
                     row.lease,
@@ -324,13 +271,13 @@ class OneWayOut:
             now = self._clock.now()
             if not_after is not None and now >= not_after:
                 text = "the event began before the message could leave"
-                raise SendError(ErrorClass.EVENT_STARTED, text, may_have_arrived=self.may_have_left(lease))
+                raise SendError(ErrorClass.EVENT_STARTED, text, may_have_arrived=self.under_way.may_have_left(lease))
             if abs(now - trusted) > _TRUSTED_AGE:
                 # Renewed, not only read: nobody takes the lease over while this request is on its way.
                 if not await ledger.renew(lease, lease_clock=self.lease_clock):
                     raise LeaseLostError
                 trusted = now
-            self._asked.add(lease.id)
+            self.under_way.note_request(lease.id)
 
         return _before_request
 
@@ -344,7 +291,7 @@ class OneWayOut:
             verdict=verdict.value,
             error=error.text,
         )
-        self.heed(error.error_class)
+        self.blocks.heed(error.error_class, guild_id=attempt.guild_id)
         if verdict is Verdict.UNKNOWN:
             self._look_later()
             await self._note_unknown(attempt, lease, error)
@@ -384,36 +331,9 @@ class OneWayOut:
         except DATABASE_ERRORS:
             return self._clock.now()
 
-    def heed(self, error_class: ErrorClass | None) -> None:
-        """Do what an answer asks of the whole process, whoever got it: pause after a block, stop without a token."""
-        if error_class is ErrorClass.CDN_BLOCK:
-            self._paused_until = self._clock.now() + self._options.cdn_block_pause
-        if error_class is ErrorClass.UNAUTHORIZED:
-            # Until the process has stopped, each further request would be one more that Discord counts as invalid.
-            self._is_refused = True
-            self._stop("Discord refuses the bot's token: set DISCORD_TOKEN to the current one and start again.")
-
     def is_under_way(self, lease: Lease) -> bool:
         """Return whether a running task of this process holds the lease, or its outcome waits to be recorded."""
-        return lease.key in self._running or lease.key in self._held or self.recorder.awaits_record(lease)
-
-    def keep(self, key: MessageKey) -> None:
-        """Note that this process holds the lease of ``key`` for longer than one call, until :meth:`let_go`."""
-        self._held.add(key)
-
-    def let_go(self, key: MessageKey) -> None:
-        """Note that this process no longer holds the lease of ``key``."""
-        self._held.discard(key)
-
-    def may_have_left(self, lease: Lease) -> bool:
-        """Return whether a request for the row may have been written, as far as this process knows."""
-        return lease.id in self._asked
-
-    def abandon(self, lease: Lease) -> None:
-        """Break off the attempt that holds a lease for far too long: its call never returned, and ends as unknown."""
-        if (task := self._running.get(lease.key)) is not None and lease.key not in self._abandoned:
-            self._abandoned.add(lease.key)
-            task.cancel()
+        return self.under_way.has(lease.key) or self.recorder.awaits_record(lease)
 
     async def fence(self, row: HeldRow) -> Lease | None:
         """
@@ -422,10 +342,10 @@ class OneWayOut:
         No sender of this process goes on under it meanwhile: what another instance began may have arrived.
         """
         if row.instance != self.instance:
-            self._asked.add(row.lease.id)
+            self.under_way.note_request(row.lease.id)
         lease = await ledger.take_over(row.lease, instance=self.instance, lease_clock=self.lease_clock)
         if lease is None and row.instance != self.instance:
-            self._asked.discard(row.lease.id)
+            self.under_way.forget_request(row.lease.id)
         return lease
 
     async def find(self, target: Target, *, marker: str, after: int) -> Delivered | None:

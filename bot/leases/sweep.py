@@ -108,12 +108,12 @@ class Sweeper:
             return await self._end_if_past(row, clock)
         holder = self._holder(row)
         at = reconcilable_at(row, holder, self._options)
-        if self._out.is_paused():
+        if self._out.blocks.is_paused():
             at = max(at, clock + _AGAIN)  # a block stops the reading of histories too
         if at > clock:
             return _Visit(again=at)
         if holder is Holder.MINE_RUNNING:
-            self._out.abandon(row.lease)
+            self._out.under_way.abandon(row.lease)
             return _Visit(again=clock + dt.timedelta(seconds=1))
         return await self._reconcile(row, clock)
 
@@ -130,8 +130,8 @@ class Sweeper:
         try:
             found = await self._look_up(row)
         except HistoryUnreadableError as error:
-            self._out.heed(error.error_class)
-            if self._out.may_have_left(lease):
+            self._out.blocks.heed(error.error_class, guild_id=row.guild_id)
+            if self._out.under_way.may_have_left(lease):
                 settled = await self._stays_unknown(row, lease, clock, error)
                 return _Visit(again=None if settled else clock + _AGAIN, told=True)
             found = None  # claimed by this process, which wrote no request: no history is needed to tell

@@ -8,7 +8,7 @@ from functools import partial
 from bot.dm_queue.fan_out_plan import FanOutPlan, SidePost, Standing
 from bot.dm_queue.job import JobKind
 from bot.leases.keys import MessageKey
-from bot.leases.send_once import SendResult, WithdrawnError
+from bot.leases.reports import SendResult, WithdrawnError
 from bot.message.outgoing import OutgoingMessage
 from bot.reminders.missed import tell_missed
 from bot.reminders.task_registry import ReminderContext

@@ -17,7 +17,8 @@ from bot.events.signups import people_of
 from bot.leases.failures import ErrorClass, SendError, Verdict
 from bot.leases.keys import EVENT_REPOST, MessageKey
 from bot.leases.ports import ChannelTarget
-from bot.leases.send_once import OneWayOut, WithdrawnError
+from bot.leases.reports import WithdrawnError
+from bot.leases.send_once import OneWayOut
 from bot.message.outgoing import OutgoingMessage
 from bot.ops_notes import mend_faults, post_fault, post_fault_sentence, raise_fault
 from bot.reminders import content
@@ -82,7 +83,7 @@ class PostUpkeep:
     async def _sync_one(self, event: Event, now: dt.datetime) -> None:
         async with self._side_by_side:
             try:
-                if self._out.is_paused() or not self._is_available(event.guild_id):
+                if self._out.blocks.is_paused() or not self._is_available(event.guild_id):
                     await Event.filter(id=event.id).update(post_due_at=now + _RETRY_AFTER)
                 elif event.announcement_message_id is None or event.announcement_channel_id is None:
                     await self._repost(event, now)
@@ -110,7 +111,7 @@ class PostUpkeep:
 
     async def _edit_failed(self, event: Event, error: SendError, now: dt.datetime) -> None:
         _log.warning("post_not_edited", guild=event.guild_id, event_id=event.id, error_class=error.error_class.value)
-        self._out.heed(error.error_class)
+        self._out.blocks.heed(error.error_class, guild_id=event.guild_id)
         if error.error_class is ErrorClass.GONE:
             await self._forget_post(event, now, repost=event.state in _AHEAD and event.scheduled_at > now)
         elif error.verdict is not Verdict.PERMANENT:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from bot.clock import Clock
 from bot.dm_queue.fan_out import FanOuts
-from bot.leases.send_once import OneWayOut, SendResult
+from bot.leases.reports import SendResult
+from bot.leases.send_once import OneWayOut
 
 
 @dataclass(frozen=True, slots=True)

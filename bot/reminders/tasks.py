@@ -8,7 +8,7 @@ from bot.events import profiles
 from bot.events.signups import people_of, places_taken
 from bot.leases.keys import ATTENDANCE_POST, PROFILE_UNREACHABLE, MessageKey
 from bot.leases.ports import ChannelTarget
-from bot.leases.send_once import SendResult, WithdrawnError
+from bot.leases.reports import SendResult, WithdrawnError
 from bot.message.outgoing import OutgoingMessage
 from bot.reminders import bodies, content, recipients
 from bot.reminders.fan_outs import FanOutReminder

@@ -22,7 +22,7 @@ from bot.database import DatabaseLeaseClock
 from bot.dm_queue.job import DmJob, JobEnd, JobKind
 from bot.leases.keys import MessageKey
 from bot.leases.ports import ChannelTarget, Delivered, Target
-from bot.leases.send_once import SendReport
+from bot.leases.reports import SendReport
 from bot.loops import LoopSet
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.bodies import DRAIN_DM_QUEUE

@@ -24,7 +24,7 @@ from bot.dm_queue.queue import DmQueue
 from bot.dm_queue.running_fan_out import RunningFanOut
 from bot.leases.keys import MessageKey
 from bot.leases.ledger import Lease
-from bot.leases.send_once import SendReport
+from bot.leases.reports import SendReport
 from bot.message.outgoing import OutgoingMessage
 from tests.bench.databases import Databases
 from tests.bench.measure import Goal, Line, Sample

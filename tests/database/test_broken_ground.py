@@ -8,7 +8,7 @@ from bot.clock import ManualClock
 from bot.leases.failures import ErrorClass
 from tests.builders import CHANNEL, DAY, HOUR, MINUTE, OPS_CHANNEL, SECOND, FakeDiscord, make_event, make_guild, refused
 from tests.conftest import START
-from tests.people import Fleet, each_once, reached, signup_event
+from tests.people import PEOPLE, Fleet, each_once, know, reached, signup_event
 
 NOW = START
 
@@ -34,7 +34,7 @@ def posted_at(discord: FakeDiscord) -> list[dt.timedelta]:
 async def test_a_post_of_a_flagged_bot_waits_longer_each_time_and_goes_out_once(
     database: str, discord: FakeDiscord, fleet: Fleet
 ) -> None:
-    await make_guild()
+    await make_guild(ops_channel_id=None)
     await make_event(now=NOW)
     discord.next_sends = [refused(ErrorClass.OPENING_TOO_FAST) for _ in range(5)]
     await fleet.start()
@@ -43,6 +43,23 @@ async def test_a_post_of_a_flagged_bot_waits_longer_each_time_and_goes_out_once(
 
     assert posted_at(discord) == [seconds * SECOND for seconds in (0, 30, 90, 210, 450, 930)]
     assert discord.titles() == ["Raid night"]
+
+
+async def test_a_post_of_a_flagged_bot_lets_the_dms_rest_and_is_told(
+    database: str, discord: FakeDiscord, fleet: Fleet
+) -> None:
+    await signup_event(discord_announcement=True)
+    await know(PEOPLE)
+    discord.next_sends = [refused(ErrorClass.OPENING_TOO_FAST)]
+    await fleet.start()
+
+    await fleet.run_until(NOW + 4 * MINUTE)
+    before = [post.channel_id for post in discord.posts]
+    await fleet.run_until(NOW + 10 * MINUTE)
+
+    # The note, and the post itself half a minute later; the DMs only after five minutes.
+    assert sorted(before) == [CHANNEL, OPS_CHANNEL]
+    assert reached(discord) == each_once()
 
 
 async def test_a_flag_that_lasts_is_told_once_a_day_and_not_at_each_rest(

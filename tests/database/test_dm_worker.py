@@ -23,7 +23,7 @@ from bot.dm_queue.worker import DmQueueOptions
 from bot.leases import ledger
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import MessageKey
-from bot.leases.send_once import SendReport, SendResult, WithdrawnError
+from bot.leases.reports import SendReport, SendResult, WithdrawnError
 from bot.message.outgoing import OutgoingMessage
 from bot.process_state import recall
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, DRAIN_DM_QUEUE

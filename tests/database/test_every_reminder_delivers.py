@@ -7,7 +7,7 @@ A registry that says "due" while its task declines would have it dispatched for 
 import pytest
 
 from bot.clock import ManualClock
-from bot.leases.send_once import SendResult
+from bot.leases.reports import SendResult
 from bot.reminders.markers import read
 from bot.reminders.task_registry import TASKS, ReminderContext
 from bot.scheduling.registry import REMINDERS, ScheduledReminder

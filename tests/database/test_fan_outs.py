@@ -16,7 +16,7 @@ from bot.dm_queue.worker import DmQueueOptions
 from bot.leases import ledger
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import MessageKey
-from bot.leases.send_once import SendResult, WithdrawnError
+from bot.leases.reports import SendResult, WithdrawnError
 from bot.message.outgoing import OutgoingMessage
 from bot.reminders.task_registry import ReminderContext
 from bot.reminders.tasks import send_signup_reminder

@@ -13,7 +13,7 @@ from bot.events.posts import mark_changed
 from bot.leases.failures import ErrorClass
 from bot.leases.keys import MessageKey
 from bot.leases.ports import ChannelTarget
-from bot.leases.send_once import SendResult
+from bot.leases.reports import SendResult
 from bot.message.outgoing import OutgoingMessage
 from bot.reminders.fire import ReminderClerk, find_due
 from bot.reminders.missed import Missed, tell_missed

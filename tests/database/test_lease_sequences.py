@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 import structlog.testing
@@ -26,7 +26,7 @@ from bot.leases.failures import ErrorClass, SendError
 from bot.leases.instances import InstanceRegister
 from bot.leases.keys import MessageKey
 from bot.leases.ports import ChannelTarget
-from bot.leases.send_once import OneWayOut, SendResult
+from bot.leases.reports import SendResult
 from bot.leases.staleness import SweepOptions
 from bot.leases.sweep import Sweeper
 from bot.reminders.outcomes import DueRowObserver
@@ -49,6 +49,9 @@ from tests.fake_discord import (
     saying,
     way_out,
 )
+
+if TYPE_CHECKING:
+    from bot.leases.send_once import OneWayOut
 
 START = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 EVENT_IN = dt.timedelta(hours=30)

@@ -11,7 +11,8 @@ from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import MessageKey
 from bot.leases.ports import Attempt, ChannelTarget, Delivered, DmTarget, Target
 from bot.leases.recorder import Outcome
-from bot.leases.send_once import OneWayOut, SendOptions, SendReport, SendResult, WithdrawnError
+from bot.leases.reports import SendReport, SendResult, WithdrawnError
+from bot.leases.send_once import OneWayOut, SendOptions
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import SWEEP_STALE_DISCORD_LEASES
@@ -126,7 +127,7 @@ async def test_a_withdrawn_dm_reports_nothing_else(database: str, discord: FakeD
 
 async def test_a_pause_of_everything_has_no_reason_of_the_dms_own(database: str, discord: FakeDiscord) -> None:
     out = way_out(discord)
-    out.heed(ErrorClass.CDN_BLOCK)
+    out.blocks.heed(ErrorClass.CDN_BLOCK)
 
     told = await report(out)
 
@@ -250,12 +251,12 @@ async def test_a_kept_lease_is_under_way_until_it_is_let_go(database: str, disco
     assert lease is not None
     seen = [out.is_under_way(lease)]
 
-    out.keep(key)
+    out.under_way.keep(key)
     seen.append(out.is_under_way(lease))
-    out.keep(key)
-    out.let_go(key)
+    out.under_way.keep(key)
+    out.under_way.let_go(key)
     seen.append(out.is_under_way(lease))
-    out.let_go(key)
+    out.under_way.let_go(key)
 
     assert seen == [False, True, False]
 
@@ -266,9 +267,9 @@ async def test_a_kept_lease_that_is_too_old_has_no_call_to_break_off(
     out, key = way_out(discord), MessageKey("signup_reminder", 1)
     lease = await out.claim(Attempt(key, GUILD, None), None)
     assert lease is not None
-    out.keep(key)
+    out.under_way.keep(key)
 
-    out.abandon(lease)
+    out.under_way.abandon(lease)
     done = await out.recorder.finalize(Outcome(Attempt(key, GUILD, None), lease, Delivered(1, 2)))
 
     assert (done, await outcomes()) == (True, [True])

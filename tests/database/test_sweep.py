@@ -13,7 +13,8 @@ from bot.leases.failures import ErrorClass, SendError
 from bot.leases.instances import InstanceRegister
 from bot.leases.keys import MessageKey, nonce
 from bot.leases.ports import Attempt, ChannelTarget, Delivered, OutcomeObserver
-from bot.leases.send_once import OneWayOut, SendResult
+from bot.leases.reports import SendResult
+from bot.leases.send_once import OneWayOut
 from bot.leases.staleness import SweepOptions
 from bot.leases.sweep import Sweeper
 from bot.reminders.outcomes import DueRowObserver

@@ -14,7 +14,8 @@ from bot.leases.keys import ATTENDANCE_POST, PROFILE_UNREACHABLE, MessageKey
 from bot.leases.ledger import Lease
 from bot.leases.parents import ParentLeases
 from bot.leases.ports import ChannelTarget, DmTarget, Target
-from bot.leases.send_once import OneWayOut, SendResult
+from bot.leases.reports import SendResult
+from bot.leases.send_once import OneWayOut
 from bot.leases.staleness import SweepOptions
 from bot.leases.sweep import Sweeper
 from bot.reminders.outcomes import DueRowObserver

@@ -14,7 +14,7 @@ from discord.ext import commands
 from bot import client as client_module
 from bot.client import LOOP_COGS, TocsinBot, intents, point_to
 from bot.clock import InjectedLeaseClock, ManualClock
-from bot.leases.send_once import SendResult
+from bot.leases.reports import SendResult
 from bot.reminders.task_registry import ReminderContext
 from bot.scheduling.registry import REMINDERS
 from models.instance import Instance

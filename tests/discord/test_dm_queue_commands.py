@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bot.dm_queue.worker import RecentFailure
+from bot.dm_queue.recent_failures import RecentFailure
 
 if TYPE_CHECKING:
     from tests.discord.acting import Stage

@@ -3,7 +3,7 @@
 import asyncio
 from typing import cast
 
-from bot.leases.send_once import SendResult
+from bot.leases.reports import SendResult
 from bot.reminders.dispatch import Dispatcher
 from bot.reminders.task_registry import ReminderContext
 from bot.reminders.tasks import ANNOUNCEMENT

@@ -15,7 +15,7 @@ from bot.dm_queue.job import JobEnd, JobKind
 from bot.dm_queue.status import status_of, status_text
 from bot.dm_queue.worker import DmQueueOptions
 from bot.leases.failures import ErrorClass, SendError
-from bot.leases.send_once import SendReport, SendResult
+from bot.leases.reports import SendReport, SendResult
 from bot.scheduling.bodies import DRAIN_DM_QUEUE
 from tests.builders import GUILD, OTHER_GUILD
 from tests.conftest import START
@@ -527,7 +527,8 @@ async def test_forty_nine_outages_and_one_success_let_nothing_rest() -> None:
 
 @pytest.mark.parametrize(
     "error_class",
-    [one for one in ErrorClass if one not in {ErrorClass.OUTAGE, ErrorClass.OPENING_TOO_FAST}],
+    # The three left out let everything rest.
+    [one for one in ErrorClass if one not in {ErrorClass.OUTAGE, ErrorClass.OPENING_TOO_FAST, ErrorClass.CDN_BLOCK}],
 )
 async def test_no_other_failure_ever_opens_the_breaker(error_class: ErrorClass) -> None:
     world = DmWorld()
@@ -577,7 +578,7 @@ async def test_it_closes_at_its_time_although_another_rest_lasts_longer() -> Non
     world.offer(1)
     world.offer(2)
     await world.run_for(NOTHING)
-    world.out.paused_until = START + 20 * MINUTE
+    world.out.blocks.paused_until = START + 20 * MINUTE
     resumes_at = world.worker.resumes_at()
 
     await world.run_for(21 * MINUTE)
@@ -750,7 +751,7 @@ async def one_thing(world: DmWorld, chance: random.Random) -> int:
             who = chance.randrange(1, 4_000)
             world.withdrawn += len(world.queue.remove(lambda job: job.recipient_id == who))
         case 2:
-            world.out.paused_until = world.clock.now() + chance.randrange(20) * SECOND
+            world.out.blocks.paused_until = world.clock.now() + chance.randrange(20) * SECOND
         case 3 if chance.random() < 0.02:
             await world.worker.stop()
         case 4 | 5 | 6 | 7 | 8:
@@ -773,7 +774,7 @@ async def test_whatever_happens_every_job_is_sent_failed_unknown_dropped_waiting
         done += await one_thing(world, chance)
         world.check()
 
-    world.out.paused_until = None
+    world.out.blocks.paused_until = None
     world.out.answer = lambda _: SendReport(SendResult.SENT)
     world.opener.refuses, world.out.record_fails = (lambda _: None), (lambda: False)
     await world.run_for(20 * MINUTE)

@@ -4,8 +4,8 @@ import datetime as dt
 from dataclasses import replace
 
 from bot.dm_queue.job import JobKind
+from bot.dm_queue.recent_failures import RecentFailure
 from bot.dm_queue.status import DmQueueStatus, status_text
-from bot.dm_queue.worker import RecentFailure
 
 NOON = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 STAMP = int(NOON.timestamp())
