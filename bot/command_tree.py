@@ -87,13 +87,6 @@ class ServerUnavailableError(BotError):
         )
 
 
-class GoneError(BotError):
-    """What was pressed belongs to something that is not there any more."""
-
-    def __init__(self, says: str = "This is no longer available.") -> None:
-        super().__init__(says)
-
-
 def needs(access: Access, *, answers_with_form: bool = False) -> Callable[[Decorated], Decorated]:
     """
     Declare who may use a command; stands above or below ``app_commands.command``.

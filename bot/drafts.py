@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.clock import Clock
-from bot.command_tree import Access, GoneError, Interaction, answer, require_admin
-from bot.errors import BotError
+from bot.command_tree import Access, Interaction, answer, require_admin
+from bot.errors import BotError, GoneError
 from bot.message.custom_ids import CustomId, Verb, encode
 from bot.message.limits import BUTTON_LABEL, cut
 from bot.message.outgoing import Button, ButtonStyle, Embed
-from bot.message.proposal import NOTHING_CHANGED, Proposal, Reply, Way
+from bot.message.proposal import Proposal, Reply, Way
 from bot.transactions import DATABASE_ERRORS
 
 LIVES: Final = dt.timedelta(minutes=10)
@@ -34,7 +34,7 @@ _MARK_LENGTH: Final = 8
 GONE: Final = "This is no longer available; run the command again."
 
 
-class NotAskedError(BotError):
+class NotYoursError(BotError):
     """Somebody pressed what another person was asked."""
 
     def __init__(self) -> None:
@@ -61,15 +61,6 @@ class Choice:
     label: str
     apply: Callable[[Interaction], Awaitable[str | None]]
     style: ButtonStyle = ButtonStyle.SECONDARY
-
-
-def leave(label: str = "Discard") -> Choice:
-    """Return the choice that changes nothing."""
-
-    async def _leave(_interaction: Interaction) -> str:
-        return NOTHING_CHANGED
-
-    return Choice(label, _leave)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +135,7 @@ class Drafts:
         Raises:
             GoneError: it is not there any more, or was taken.
             UndecidedError: the database failed meanwhile.
-            NotAskedError: somebody else was asked.
+            NotYoursError: somebody else was asked.
             NotAllowedError: the person lost their access meanwhile.
         """
         token, _, number = said.subject.rpartition("-")
@@ -154,7 +145,7 @@ class Drafts:
                 await asyncio.sleep(_OTHERS_FIRST_SECONDS)
             raise GoneError(GONE)
         if (interaction.user.id, interaction.guild_id) != (draft.user_id, draft.guild_id):
-            raise NotAskedError
+            raise NotYoursError
         # Taken before anything is awaited, so that of two presses one finds it gone.
         del self._waiting[token]
         try:

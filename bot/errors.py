@@ -10,5 +10,12 @@ class BotError(Exception):
     """
 
 
+class GoneError(BotError):
+    """What was asked for, or pressed, belongs to something that is not there any more, or is another server's."""
+
+    def __init__(self, says: str = "This is no longer available.") -> None:
+        super().__init__(says)
+
+
 class UsageError(BotError):
     """A refusal of how the program was called or configured: the command line exits with 2."""

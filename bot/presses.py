@@ -12,7 +12,8 @@ from typing import Any, Final, Self
 
 import discord
 
-from bot.command_tree import GoneError, Interaction, refuse_elsewhere, tell_error
+from bot.command_tree import Interaction, refuse_elsewhere, tell_error
+from bot.errors import GoneError
 from bot.message.custom_ids import CustomId, Verb, decode
 from bot.message.limits import cut
 

@@ -115,6 +115,11 @@ async def _ended(unit: "asyncio.Task[Result]") -> None:
         unit.exception()
 
 
+def in_list(values: Sequence[object], *, first: int) -> str:
+    """Return ``($n, $n+1, ...)`` for a list of values whose first parameter is ``$first``."""
+    return "(" + ", ".join(f"${first + place}" for place in range(len(values))) + ")"
+
+
 def moment(value: object) -> dt.datetime:
     """
     Return a time column of a row that :func:`fetch` gave, as aware UTC: SQLite keeps text, PostgreSQL datetimes.

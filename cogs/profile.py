@@ -8,8 +8,9 @@ from discord import app_commands
 from discord.ext import commands
 
 from bot.client import TocsinBot
-from bot.command_tree import Access, GoneError, Interaction, answer, needs
+from bot.command_tree import Access, Interaction, answer, needs
 from bot.delivery.membership import Membership, Presser
+from bot.errors import GoneError
 from bot.events.profiles import Profile, ProfileField, profile_of, save
 from bot.message.custom_ids import CustomId, Verb, encode
 from bot.message.limits import cut

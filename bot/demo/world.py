@@ -10,12 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import discord
 import simcord
 from simcord.actors import MemberActor
-from simcord.backend.models import Overwrite
 from simcord.builders import ChannelHandle, GuildHandle, UserHandle
-from simcord.enums import OverwriteType
 
 from bot.client import TocsinBot
 from bot.clock import InjectedLeaseClock
@@ -144,17 +141,6 @@ class World:
     def delete_message(self, channel_id: int, message_id: int) -> None:
         """Let somebody in the guild delete a message."""
         self._backend.delete_message(channel_id, message_id)
-
-    def let_bot_post(self, channel_id: int, *, allowed: bool) -> None:
-        """Give or take the bot's right to post in a channel."""
-        right = discord.Permissions(send_messages=True).value
-        overwrite = Overwrite(
-            target_id=self._backend.bot_user.id,
-            type=OverwriteType.MEMBER,
-            allow=right if allowed else 0,
-            deny=0 if allowed else right,
-        )
-        self._backend.set_overwrite(channel_id, overwrite)
 
     def inject(self, method: str, path: str, *, status: int, code: int, message: str) -> Callable[[], None]:
         """

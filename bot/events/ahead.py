@@ -9,8 +9,7 @@ from bot.events.browse import answer_counts
 from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.limits import EMBED_DESCRIPTION, length
-from bot.scheduling.due_rows import in_list
-from bot.transactions import fetch, integer
+from bot.transactions import fetch, in_list, integer
 from models.event import Event
 from models.states import ATTENDING, EventState, SignupStatus
 

@@ -13,11 +13,10 @@ from typing import Final, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.errors import BotError
-from bot.events.schedule_file import folded
 from bot.events.typed_time import shown
+from bot.message.folding import folded
 from bot.message.limits import CHOICE_NAME, CHOICES, cut, length
-from bot.scheduling.due_rows import in_list
-from bot.transactions import fetch, integer
+from bot.transactions import fetch, in_list, integer
 from models.event import Event
 from models.event_repeater import EventRepeater
 from models.guild_settings import GuildSettings

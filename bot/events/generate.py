@@ -22,7 +22,7 @@ from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
 from bot.scheduling.registry import registered
-from bot.transactions import DATABASE_ERRORS, atomic, fetch, integer, moment
+from bot.transactions import DATABASE_ERRORS, atomic, fetch, in_list, integer, moment
 from models.discord_event_config import DiscordEventConfigMixin
 from models.event import Event
 from models.event_repeater import EventRepeater
@@ -281,7 +281,7 @@ async def _anything_sent(event_id: int) -> bool:
     sources: Sequence[str] = [entry.log_source for entry in registered()]
     rows = await fetch(
         "SELECT 1 AS one FROM discord_message_log WHERE source_id = $1 AND (success IS NULL OR success)"  # noqa: S608
-        f" AND source IN {due_rows.in_list(sources, first=2)} LIMIT 1",
+        f" AND source IN {in_list(sources, first=2)} LIMIT 1",
         [event_id, *sources],
     )
     return bool(rows)

@@ -9,7 +9,6 @@ An entry has the fields of :class:`bot.events.series_spec.SeriesSpec`. Nothing h
 import codecs
 import itertools
 import json
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
@@ -18,6 +17,7 @@ from pydantic import ValidationError
 
 from bot.errors import BotError
 from bot.events.series_spec import MOST_SHOWN, SeriesSpec, did_you_mean, each_fault, quoted
+from bot.message.folding import folded
 
 MAX_BYTES: Final = 1_000_000
 MAX_SERIES: Final = 1_000
@@ -170,11 +170,6 @@ def _name_of(entry: object) -> str | None:
     """Return the name that an entry, right or wrong, gives itself; None when it gives none."""
     name = entry.get("name") if isinstance(entry, dict) else None
     return name if isinstance(name, str) else None
-
-
-def folded(name: str) -> str:
-    """Return a name as a reader takes it: letter case, character width and space around it do not count."""
-    return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
 def _title(name: str | None) -> str:

@@ -14,13 +14,13 @@ from bot.events.browse import guild_timezone
 from bot.events.recurrence import local_today, occurrences
 from bot.events.requests import checked, hours_fields, nowhere_notes
 from bot.events.rule_words import clock_notes, rule_in_words, span_in_words
-from bot.events.schedule_file import folded
 from bot.events.series import NameTakenError, create_series, ensure_guild
 from bot.events.series_fields import known_timezones
 from bot.events.series_spec import SeriesSpec
 from bot.events.typed_date import AmbiguousDate, in_words, read_date
 from bot.message import timestamps
 from bot.message.escaping import escape
+from bot.message.folding import folded
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from bot.errors import BotError
+from bot.errors import BotError, GoneError
 from bot.message import timestamps
 from bot.message.escaping import escape
 from models.states import ATTENDING, EventState, SignupStatus
@@ -46,11 +46,11 @@ _COMING = frozenset({Press.SIGN_UP, Press.MAYBE})
 _HAS_OR_WAITS = ATTENDING | {SignupStatus.WAITLISTED}
 
 
-class EventGoneError(BotError):
+class EventGoneError(GoneError):
     """The event was deleted, or is another server's."""
 
     def __init__(self, event_id: int) -> None:
-        super().__init__("This is no longer available.")
+        super().__init__()
         self.event_id = event_id
 
 

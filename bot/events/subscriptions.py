@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.errors import BotError
+from bot.errors import GoneError
 from bot.events.browse import Found
-from bot.events.schedule_file import folded
 from bot.message.escaping import escape
+from bot.message.folding import folded
 from bot.message.limits import CHOICES
 from bot.transactions import atomic, integer
 from models.event_repeater import EventRepeater
@@ -23,11 +23,11 @@ _log = structlog.get_logger(__name__)
 _HOW_TO_STOP = "`/unsubscribe` ends it."
 
 
-class SeriesGoneError(BotError):
+class SeriesGoneError(GoneError):
     """The series was deleted, or is another server's."""
 
     def __init__(self, series_id: int) -> None:
-        super().__init__("This is no longer available.")
+        super().__init__()
         self.series_id = series_id
 
 

@@ -3,10 +3,8 @@
 import datetime as dt
 from dataclasses import dataclass
 
-from bot import audit
 from bot.events.series import ensure_guild
-from bot.transactions import atomic
-from models.guild_settings import GuildSettings
+from bot.operations.guild_settings import SettingsChange, change_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,31 +29,9 @@ async def set_channels(wanted: GuildChannels, *, guild_id: int, timezone: str, n
 
     ``timezone`` is for a guild that is new here.
     """
-
-    async def _unit() -> GuildChannels:
-        _ = await ensure_guild(guild_id, timezone=timezone)
-        # Held, and only what changed is saved: an admin may be at /settings meanwhile.
-        settings = await GuildSettings.filter(guild_id=guild_id).select_for_update().get()
-        before = _channels(settings)
-        if wanted.announce_in is not None:
-            settings.announcement_channel_id = wanted.announce_in
-        if wanted.tell_in is not None:
-            settings.ops_channel_id = wanted.tell_in
-        after = _channels(settings)
-        if after != before:
-            changed = {name: value for name, value in _as_data(after).items() if _as_data(before)[name] != value}
-            await settings.save(update_fields=list(changed))
-            await audit.record(
-                "settings.edit", guild_id=guild_id, now=now, before=_as_data(before), after=_as_data(after)
-            )
-        return after
-
-    return await atomic(_unit)
-
-
-def _channels(settings: GuildSettings) -> GuildChannels:
-    return GuildChannels(settings.announcement_channel_id, settings.ops_channel_id)
-
-
-def _as_data(channels: GuildChannels) -> dict[str, object]:
-    return {"announcement_channel_id": channels.announce_in, "ops_channel_id": channels.tell_in}
+    change = SettingsChange(announcement_channel_id=wanted.announce_in, ops_channel_id=wanted.tell_in)
+    if change.is_empty:
+        stored = await ensure_guild(guild_id, timezone=timezone)
+        return GuildChannels(stored.announcement_channel_id, stored.ops_channel_id)
+    _, after = await change_settings(change, guild_id=guild_id, actor=None, default_timezone=timezone, now=now)
+    return GuildChannels(after.announcement_channel_id, after.ops_channel_id)

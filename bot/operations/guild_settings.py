@@ -12,11 +12,11 @@ from typing import Final
 from bot import audit
 from bot.errors import BotError
 from bot.events.profiles import DEFAULT_LENGTH, MOST_FIELDS
-from bot.events.schedule_file import folded
 from bot.events.series import ensure_guild
 from bot.events.series_fields import known_timezones
 from bot.events.typed_time import shown
 from bot.message.escaping import escape
+from bot.message.folding import folded
 from bot.message.limits import length
 from bot.transactions import atomic
 from models.guild_settings import GuildSettings
@@ -99,10 +99,12 @@ async def search_fields(typed: str, *, guild_id: int) -> list[tuple[str, str]]:
 
 
 async def change_settings(
-    change: SettingsChange, *, guild_id: int, actor: int, default_timezone: str, now: dt.datetime
+    change: SettingsChange, *, guild_id: int, actor: int | None, default_timezone: str, now: dt.datetime
 ) -> tuple[SettingsView, SettingsView]:
     """
     Set what is asked for, and return the settings before and after; the same again changes nothing.
+
+    ``actor`` None: the operator, by the command line. Part of the caller's transaction if there is one.
 
     Raises:
         SettingsRefusedError: it cannot be taken; nothing was changed.

@@ -7,8 +7,7 @@ Whoever opted out of a kind of reminder gets none of that kind by DM. Source: 02
 from collections.abc import Sequence
 
 from bot.events import profiles
-from bot.scheduling.due_rows import in_list
-from bot.transactions import fetch, integer
+from bot.transactions import fetch, in_list, integer
 from models.event import Event
 
 

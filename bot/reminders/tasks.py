@@ -10,8 +10,8 @@ from bot.leases.keys import ATTENDANCE_POST, PROFILE_UNREACHABLE, MessageKey
 from bot.leases.ports import ChannelTarget
 from bot.leases.reports import SendResult, WithdrawnError
 from bot.message.outgoing import OutgoingMessage
-from bot.reminders import bodies, content, recipients
-from bot.reminders.fan_outs import FanOutReminder
+from bot.reminders import content, recipients, wording
+from bot.reminders.fan_out_reminder import FanOutReminder
 from bot.reminders.task_registry import ReminderContext, reminder_task
 from bot.scheduling.due import due_at
 from bot.scheduling.registry import REMINDERS, ScheduledReminder
@@ -60,17 +60,17 @@ async def send_event_announcement(event_id: int, context: ReminderContext) -> Se
 
 
 async def _signup_body(event: Event, _recipient: int) -> OutgoingMessage:
-    return bodies.signup_reminder(event, taken=await places_taken(event.id))
+    return wording.signup_reminder(event, taken=await places_taken(event.id))
 
 
 async def _attendance_body(event: Event, _recipient: int) -> OutgoingMessage:
-    return bodies.attendance_dm(event)
+    return wording.attendance_dm(event)
 
 
 async def _profile_body(event: Event, recipient: int) -> OutgoingMessage:
     profile = await profiles.profile_of(recipient, guild_id=event.guild_id)
     lacking = [field.label for field in profile.fields if field.required and not profile.values.get(field.key)]
-    return bodies.profile_dm(event, lacking)
+    return wording.profile_dm(event, lacking)
 
 
 async def _nobody(_event: Event, _among: object = None) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ async def send_attendance_reminder(event_id: int, context: ReminderContext) -> S
         signed_up = await recipients.signed_up(fresh)
         if not signed_up:
             raise WithdrawnError
-        return bodies.attendance_post(fresh, signed_up)
+        return wording.attendance_post(fresh, signed_up)
 
     post = SidePost(key, lambda _: _post(key, event, context, _render))
     return await reminder.begin(event, context, [post])
@@ -123,7 +123,7 @@ async def send_profile_reminder(event_id: int, context: ReminderContext) -> Send
         still = await recipients.to_fill_in(fresh, unreached)
         if not still:
             raise WithdrawnError
-        return bodies.profile_unreachable_post(fresh, still)
+        return wording.profile_unreachable_post(fresh, still)
 
     post = SidePost(
         key, lambda unreached: _post(key, event, context, partial(_render, unreached)), names_unreached=True

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bot.scheduling.due import Tried, due_rows, is_wanted
 from bot.scheduling.registry import ScheduledReminder, registered
-from bot.transactions import fetch, integer, moment
+from bot.transactions import fetch, in_list, integer, moment
 from models.event import Event
 from models.reminder_due import ReminderDue
 from models.states import EventState
@@ -28,11 +28,6 @@ class Unsent:
     event_id: int
     guild_id: int
     log_source: str
-
-
-def in_list(values: Sequence[object], *, first: int) -> str:
-    """Return ``($n, $n+1, ...)`` for a list of values whose first parameter is ``$first``."""
-    return "(" + ", ".join(f"${first + place}" for place in range(len(values))) + ")"
 
 
 async def refresh(event_ids: Iterable[int], *, reminders: Sequence[ScheduledReminder] | None = None) -> None:
@@ -137,12 +132,11 @@ async def postpone(event_id: int, log_source: str) -> bool:
 
 async def next_due(*, after: dt.datetime) -> dt.datetime | None:
     """Return the earliest moment past ``after`` at which any reminder is due."""
-    found: list[dt.datetime] = []
-    for entry in registered():
-        rows = await fetch(
-            "SELECT due_at FROM reminder_due WHERE key = $1 AND due_at > $2 ORDER BY due_at LIMIT 1", [entry.key, after]
-        )
-        found += [moment(row["due_at"]) for row in rows]
+    rows = await fetch(
+        _of_each_entry("SELECT due_at FROM reminder_due WHERE key = '{key}' AND due_at > $1 ORDER BY due_at LIMIT 1"),
+        [after],
+    )
+    found = [moment(row["due_at"]) for row in rows]
     return min(found, default=None)
 
 
@@ -189,15 +183,23 @@ async def begun_unsent(*, now: dt.datetime, limit: int = 500) -> list[Unsent]:
 
     One whose attempt is still open is left out: it may have arrived, and if not, it is found once that is known.
     """
-    found: list[Unsent] = []
-    for entry in registered():
-        rows = await fetch(
-            "SELECT d.event_id, e.guild_id FROM reminder_due d JOIN event e ON e.id = d.event_id"
-            " WHERE d.key = $1 AND d.due_at <= $2 AND e.scheduled_at <= $2"
-            " AND NOT EXISTS (SELECT 1 FROM discord_message_log l WHERE l.source = $3 AND l.source_id = d.event_id"
-            " AND l.recipient_id = 0 AND l.part = 0 AND l.success IS NULL)"
-            " ORDER BY d.due_at, d.event_id LIMIT $4",
-            [entry.key, now, entry.log_source, limit],
-        )
-        found += [Unsent(integer(row["event_id"]), integer(row["guild_id"]), entry.log_source) for row in rows]
-    return found
+    rows = await fetch(
+        _of_each_entry(
+            "SELECT d.event_id, e.guild_id, '{source}' AS log_source"
+            " FROM reminder_due d JOIN event e ON e.id = d.event_id"
+            " WHERE d.key = '{key}' AND d.due_at <= $1 AND e.scheduled_at <= $1"
+            " AND NOT EXISTS (SELECT 1 FROM discord_message_log l"
+            " WHERE l.source = '{source}' AND l.source_id = d.event_id AND l.recipient_id = 0"
+            " AND l.part = 0 AND l.success IS NULL)"
+            " ORDER BY d.due_at, d.event_id LIMIT $2"
+        ),
+        [now, limit],
+    )
+    return [Unsent(integer(row["event_id"]), integer(row["guild_id"]), str(row["log_source"])) for row in rows]
+
+
+def _of_each_entry(query: str) -> str:
+    """Return one statement that asks ``query`` for every entry: each pass asks, and each statement is a round trip."""
+    # Keys and sources are the registry's own words.
+    parts = (query.format(key=entry.key, source=entry.log_source) for entry in registered())
+    return " UNION ALL ".join(f"SELECT * FROM ({part}) AS of_entry" for part in parts)  # noqa: S608 -- as above

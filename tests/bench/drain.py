@@ -191,12 +191,12 @@ class AnsweringDiscord:
         return None
 
     async def edit(self, target: ChannelTarget, message_id: int, message: OutgoingMessage) -> None:
-        """Edit nothing: there is no event."""
-        raise NotImplementedError
+        """Edit nothing."""
+        raise AssertionError("there is no event whose post could be edited")
 
     async def open_dm(self, recipient_id: int) -> int:
-        """Open nothing: every channel is known."""
-        raise NotImplementedError
+        """Open nothing."""
+        raise AssertionError("every channel is known")
 
 
 class VirtualTime:

@@ -80,8 +80,8 @@ class Letter:
     """What every job says."""
 
     async def render(self, recipient_id: int) -> OutgoingMessage:
-        """Return one DM."""
-        raise NotImplementedError
+        """Render nothing."""
+        raise AssertionError("nothing of a full queue is sent here")
 
     def ended(self, job: DmJob, report: SendReport | JobEnd) -> None:
         """Note nothing."""

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from bot.reminders.fire import find_due
-from bot.scheduling.due_rows import next_due
+from bot.scheduling.due_rows import begun_unsent, next_due
 from bot.scheduling.registry import REMINDERS, ScheduledReminder
 from bot.transactions import Dialect, connection, dialect, fetch, integer
 from models.event_repeater import EventRepeater
@@ -90,6 +90,7 @@ def _batch(sizes: Sizes, now: dt.datetime, expected: int) -> Run:
                 async for _due in find_due(reminder, now=now):
                     found += 1
             assert found == expected, found
+            assert await begun_unsent(now=now) == []
             assert await next_due(after=now) is not None
 
     return _run

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from bot.errors import BotError
 from bot.events.profiles import fields_of
-from bot.events.schedule_file import folded
+from bot.message.folding import folded
+from bot.operations.guild_channels import GuildChannels, set_channels
 from bot.operations.guild_settings import (
     Clearable,
     FieldChange,
@@ -91,6 +92,20 @@ async def test_a_setting_can_be_taken_back(database: str, name: Clearable) -> No
     values = {one: getattr(after, one.value) for one in Clearable}
     assert values[name] is None
     assert all(value is not None for one, value in values.items() if one is not name)
+
+
+async def test_the_operator_and_an_admin_at_once_undo_nothing_of_each_other(database: str) -> None:
+    await make_guild(announcement_channel_id=None, ops_channel_id=None)
+
+    for number in range(1, 11):
+        await asyncio.gather(
+            change(announcement_channel_id=number),
+            set_channels(GuildChannels(tell_in=100 + number), guild_id=GUILD, timezone="UTC", now=NOW),
+        )
+
+        stored = await GuildSettings.get(guild_id=GUILD)
+        assert (stored.announcement_channel_id, stored.ops_channel_id) == (number, 100 + number)
+    assert {row.actor_user_id for row in await AuditLog.all()} == {ADMIN, None}
 
 
 async def test_of_two_admins_who_set_different_things_at_once_neither_undoes_the_other(database: str) -> None:

@@ -62,6 +62,17 @@ class SimulatedDiscord:
         channel = self.backend.get_channel(channel_id or self.place.announcements_id)
         return ChannelHandle(self.env, self.guild, channel).history()
 
+    def let_bot_post(self, channel_id: int, *, allowed: bool) -> None:
+        """Give or take the bot's right to post in a channel."""
+        right = discord.Permissions(send_messages=True).value
+        overwrite = Overwrite(
+            target_id=self.backend.bot_user.id,
+            type=OverwriteType.MEMBER,
+            allow=right if allowed else 0,
+            deny=0 if allowed else right,
+        )
+        self.backend.set_overwrite(channel_id, overwrite)
+
     def deny(self, **rights: bool) -> None:
         """Take rights from the bot in the announcement channel."""
         overwrite = Overwrite(

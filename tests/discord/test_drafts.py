@@ -11,10 +11,10 @@ from tortoise.exceptions import OperationalError
 
 from bot.command_tree import (
     Access,
-    GoneError,
     Interaction,
 )
-from bot.drafts import GONE, Choice, Drafts, leave
+from bot.drafts import GONE, Choice, Drafts
+from bot.errors import GoneError
 from bot.message.custom_ids import CustomId
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import NOTHING_CHANGED
@@ -37,6 +37,13 @@ if TYPE_CHECKING:
 MINUTE = dt.timedelta(minutes=1)
 
 
+async def _change_nothing(_interaction: Interaction) -> str:
+    return NOTHING_CHANGED
+
+
+BACK = Choice("Back", _change_nothing)
+
+
 class Ledger:
     """What drafts did."""
 
@@ -52,7 +59,7 @@ class Ledger:
         return Choice(label, _apply, ButtonStyle.SUCCESS)
 
     async def ask(self, interaction: Interaction) -> None:
-        await self._drafts.offer(interaction, "Shall I?", [self.choice("Do it"), leave()])
+        await self._drafts.offer(interaction, "Shall I?", [self.choice("Do it"), BACK])
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +77,7 @@ def ledger(stage: Stage, probe: Probe) -> Ledger:
 
 async def test_a_draft_does_nothing_until_its_button_is_pressed_and_then_once(stage: Stage, ledger: Ledger) -> None:
     shown = await stage.run(stage.admin, "steer")
-    assert (shown.content, labels(shown), ledger.done) == ("Shall I?", ["Do it", "Discard"], [])
+    assert (shown.content, labels(shown), ledger.done) == ("Shall I?", ["Do it", "Back"], [])
 
     pressed = await press(stage.admin, shown, "Do it")
 
@@ -83,7 +90,7 @@ async def test_a_draft_does_nothing_until_its_button_is_pressed_and_then_once(st
 async def test_discarding_changes_nothing(stage: Stage, ledger: Ledger) -> None:
     shown = await stage.run(stage.admin, "steer")
 
-    await press(stage.admin, shown, "Discard")
+    await press(stage.admin, shown, "Back")
 
     assert (shown.content, labels(shown), ledger.done) == (NOTHING_CHANGED, [], [])
 
@@ -271,7 +278,7 @@ async def test_a_choice_may_ask_the_next_question_in_the_place_of_the_first(stag
     ledger = Ledger(stage.bot.drafts)
 
     async def _next(interaction: Interaction) -> None:
-        await stage.bot.drafts.offer(interaction, "Really?", [ledger.choice("Yes"), leave("Back")])
+        await stage.bot.drafts.offer(interaction, "Really?", [ledger.choice("Yes"), BACK])
 
     async def _ask(interaction: Interaction) -> None:
         await stage.bot.drafts.offer(interaction, "Shall I?", [Choice("Go on", _next)])

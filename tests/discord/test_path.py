@@ -143,7 +143,7 @@ async def test_a_post_deleted_after_the_event_began_is_not_posted_again(story: S
 
 async def test_a_forbidden_channel_costs_an_attempt_an_hour_and_one_note_until_it_is_mended(story: Story) -> None:
     channel_id = story.discord_.place.announcements_id
-    story.discord_.world.let_bot_post(channel_id, allowed=False)
+    story.discord_.let_bot_post(channel_id, allowed=False)
 
     await story.until(ANNOUNCED + dt.timedelta(hours=2, minutes=30))
     attempts = await DiscordMessageLog.filter(source="event_announcement").order_by("-id").first()
@@ -154,7 +154,7 @@ async def test_a_forbidden_channel_costs_an_attempt_an_hour_and_one_note_until_i
     assert "Send Messages" in note
     assert story.announcements() == []
 
-    story.discord_.world.let_bot_post(channel_id, allowed=True)
+    story.discord_.let_bot_post(channel_id, allowed=True)
     await story.until(ANNOUNCED + dt.timedelta(hours=4))
     assert story.announcements() == [ANNOUNCED + dt.timedelta(hours=3)]
     assert len(story.notes()) == 1

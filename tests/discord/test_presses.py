@@ -7,10 +7,10 @@ import pytest
 from simcord.results import InteractionResult
 
 from bot.command_tree import (
-    GoneError,
     Interaction,
     answer,
 )
+from bot.errors import GoneError
 from bot.message.custom_ids import CustomId, Verb, encode
 from bot.presses import FormInput, Presses, show_form
 from tests.discord.acting import (

@@ -7,7 +7,7 @@ import pytest
 from bot.events.profiles import lacking
 from bot.message.custom_ids import Verb, encode
 from bot.message.outgoing import Button
-from bot.reminders import bodies
+from bot.reminders import wording
 from models.guild_settings import GuildSettings
 from models.player_profile import PlayerProfile
 from tests.builders import make_event
@@ -245,7 +245,7 @@ async def test_an_answer_stands_in_no_log(asking: Stage, capsys: pytest.CaptureF
 
 async def test_the_reminders_own_button_opens_the_form(asking: Stage) -> None:
     event = await make_event(now=asking.now(), guild_id=asking.guild_id)
-    buttons = bodies.profile_dm(event, ["In-game name"]).buttons
+    buttons = wording.profile_dm(event, ["In-game name"]).buttons
     sent = await send_dm(asking.bot, asking.member.user, buttons)
 
     shown = await asking.member.user.click(sent, label="Fill in my profile")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.message import limits
 from bot.message.outgoing import ButtonStyle, OutgoingMessage
-from bot.reminders import bodies
+from bot.reminders import wording
 from models.event import Event
 from models.states import EventState
 from tests.builders import event_row, utc
@@ -38,13 +38,13 @@ def ids(count: int) -> tuple[int, ...]:
 
 
 DMS: dict[str, Body] = {
-    "sign-up": lambda event: bodies.signup_reminder(event, taken=0),
-    "attendance": bodies.attendance_dm,
-    "profile": lambda event: bodies.profile_dm(event, ["Character name"]),
+    "sign-up": lambda event: wording.signup_reminder(event, taken=0),
+    "attendance": wording.attendance_dm,
+    "profile": lambda event: wording.profile_dm(event, ["Character name"]),
 }
 POSTS: dict[str, Callable[[Event, Sequence[int]], OutgoingMessage]] = {
-    "roll call": bodies.attendance_post,
-    "profiles": bodies.profile_unreachable_post,
+    "roll call": wording.attendance_post,
+    "profiles": wording.profile_unreachable_post,
 }
 BODIES: dict[str, Body] = DMS | {name: lambda event, post=post: post(event, ids(3)) for name, post in POSTS.items()}
 
@@ -69,7 +69,7 @@ def pressed(message: OutgoingMessage) -> list[tuple[str, str, ButtonStyle, bool]
 
 
 def test_the_sign_up_reminder_word_by_word() -> None:
-    message = bodies.signup_reminder(an_event(max_players=4, description="Bring a torch."), taken=1)
+    message = wording.signup_reminder(an_event(max_players=4, description="Bring a torch."), taken=1)
 
     assert as_text(message) == (
         "Sign-ups are open, and you asked to hear of this series.\n"
@@ -89,7 +89,7 @@ def test_the_sign_up_reminder_word_by_word() -> None:
 
 
 def test_the_roll_call_by_dm_word_by_word() -> None:
-    message = bodies.attendance_dm(an_event(description="Bring a torch."))
+    message = wording.attendance_dm(an_event(description="Bring a torch."))
 
     assert as_text(message) == f"You signed up. Will you be there?\nRaid night\nWhen: {WHEN}\n#7 attendance"
     assert pressed(message) == [
@@ -99,7 +99,7 @@ def test_the_roll_call_by_dm_word_by_word() -> None:
 
 
 def test_the_roll_call_by_post_word_by_word() -> None:
-    message = bodies.attendance_post(an_event(description="Bring a torch."), [3, 1, 2])
+    message = wording.attendance_post(an_event(description="Bring a torch."), [3, 1, 2])
 
     assert as_text(message) == (
         "<@3> <@1> <@2>\n"
@@ -109,17 +109,17 @@ def test_the_roll_call_by_post_word_by_word() -> None:
         "#7 roll call"
     )
     assert message.mention_user_ids == (3, 1, 2)
-    assert pressed(message) == pressed(bodies.attendance_dm(an_event()))
+    assert pressed(message) == pressed(wording.attendance_dm(an_event()))
 
 
 def test_the_roll_call_can_be_answered_whatever_state_the_event_is_in() -> None:
-    shown = [bodies.attendance_post(an_event(state=state), [1]) for state in EventState]
+    shown = [wording.attendance_post(an_event(state=state), [1]) for state in EventState]
 
     assert not any(button.disabled for message in shown for button in message.buttons)
 
 
 def test_the_profile_reminder_by_dm_word_by_word() -> None:
-    message = bodies.profile_dm(an_event(), ["Character name", "Level"])
+    message = wording.profile_dm(an_event(), ["Character name", "Level"])
 
     assert as_text(message) == (
         "You signed up, and the organisers still need something from your profile.\n"
@@ -133,7 +133,7 @@ def test_the_profile_reminder_by_dm_word_by_word() -> None:
 
 
 def test_the_post_for_those_whom_no_dm_reaches_word_by_word() -> None:
-    message = bodies.profile_unreachable_post(an_event(), [3, 1])
+    message = wording.profile_unreachable_post(an_event(), [3, 1])
 
     assert as_text(message) == (
         "<@3> <@1>\n"
@@ -195,7 +195,7 @@ def test_a_name_is_shown_as_typed(body: Body, name: str, title: str) -> None:
 
 
 def test_a_label_is_shown_as_typed() -> None:
-    message = bodies.profile_dm(an_event(), ["@everyone", "**Level**, and class"])
+    message = wording.profile_dm(an_event(), ["@everyone", "**Level**, and class"])
 
     assert r"Still missing: \@everyone, \*\*Level\*\*, and class" + "\n" in as_text(message)
     assert message.mention_user_ids == ()
@@ -213,7 +213,7 @@ def test_a_label_is_shown_as_typed() -> None:
 def test_labels_past_the_limit_are_counted(count: int, shown: int, ending: str) -> None:
     labels = [f"Label number {number:08}" for number in range(count)]
 
-    text = as_text(bodies.profile_dm(an_event(), labels))
+    text = as_text(wording.profile_dm(an_event(), labels))
 
     assert f"Still missing: {', '.join(labels[:shown])}{ending}\n" in text
 
