@@ -14,6 +14,10 @@ class EventState(StrEnum):
     CANCELLED = "cancelled"
 
 
+AHEAD: tuple[EventState, ...] = (EventState.UPCOMING, EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
+"""The states of an event that has not begun and was not cancelled."""
+
+
 class Frequency(StrEnum):
     """How often a series returns, as RFC 5545 names it."""
 

@@ -8,6 +8,7 @@ from bot.events.rule_words import rule_in_words, span_in_words
 from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.limits import CONTENT, cut, length
+from bot.message.links import post_link
 from models.states import ATTENDING, EventState, SignupStatus
 
 if TYPE_CHECKING:
@@ -82,9 +83,8 @@ def event_details(event: "Event", counts: Counts, *, series: str | None, due: Se
     ]
     if event.state is EventState.UPCOMING:
         lines.append(_opens(event))
-    if event.announcement_channel_id is not None and event.announcement_message_id is not None:
-        place = f"{event.guild_id}/{event.announcement_channel_id}/{event.announcement_message_id}"
-        lines.append(f"Its post: https://discord.com/channels/{place}")
+    if link := post_link(event.guild_id, event.announcement_channel_id, event.announcement_message_id):
+        lines.append(f"Its post: {link}")
     lines += config_lines(event, has_series=series is not None)
     lines += [f"Still to come: {', '.join(due)}." if due else "No reminder is still to come."]
     return "\n".join([*lines, *says(event.description)])

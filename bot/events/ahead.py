@@ -9,11 +9,11 @@ from bot.events.browse import answer_counts
 from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.limits import EMBED_DESCRIPTION, length
+from bot.message.links import post_link
 from bot.transactions import fetch, in_list, integer
 from models.event import Event
-from models.states import ATTENDING, EventState, SignupStatus
+from models.states import AHEAD, ATTENDING, EventState, SignupStatus
 
-_AHEAD = (EventState.UPCOMING, EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
 _OWN: Mapping[SignupStatus, str] = {
     SignupStatus.SIGNED_UP: "**you are signed up**",
     SignupStatus.CONFIRMED: "**you have confirmed**",
@@ -58,7 +58,7 @@ class Outlook:
 
 async def outlook(guild_id: int, user_id: int, *, now: dt.datetime) -> Outlook:
     """Return what is ahead in a server for one of its members."""
-    ahead = Event.filter(guild_id=guild_id, state__in=_AHEAD, scheduled_at__gt=now)
+    ahead = Event.filter(guild_id=guild_id, state__in=AHEAD, scheduled_at__gt=now)
     events = await ahead.order_by("scheduled_at", "id").limit(_MOST)
     ids = [event.id for event in events]
     counts, standings = await answer_counts(ids), await _standings(user_id, ids)
@@ -71,7 +71,7 @@ async def outlook(guild_id: int, user_id: int, *, now: dt.datetime) -> Outlook:
                 signups_open_at=event.signups_open_at,
                 max_players=event.max_players,
                 taken=sum(counts[event.id][status] for status in ATTENDING),
-                link=_link(event),
+                link=post_link(event.guild_id, event.announcement_channel_id, event.announcement_message_id),
                 own=standings.get(event.id),
             )
             for event in events
@@ -93,13 +93,6 @@ async def _standings(user_id: int, event_ids: Collection[int]) -> Mapping[int, S
         integer(row["event_id"]): Standing(SignupStatus(str(row["status"])), integer(row["place"]) or None)
         for row in rows
     }
-
-
-def _link(event: Event) -> str:
-    if event.announcement_channel_id is None or event.announcement_message_id is None:
-        return ""
-    post = f"{event.announcement_channel_id}/{event.announcement_message_id}"
-    return f"https://discord.com/channels/{event.guild_id}/{post}"
 
 
 def listing(found: Outlook, *, most: int = EMBED_DESCRIPTION) -> str:

@@ -15,14 +15,13 @@ import structlog
 
 from bot.events import browse
 from bot.events.admin_wording import STANDS, named, people
-from bot.events.lifecycle import move
+from bot.events.lifecycle import move, wake_after_move
 from bot.message import timestamps
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
 from models.event import Event
-from models.states import ATTENDING, EventState
+from models.states import AHEAD, ATTENDING, EventState
 
 _log = structlog.get_logger(__name__)
 
@@ -75,7 +74,7 @@ _RULES: Final[Mapping[EventMove, _Rule]] = {
         only_before_start=False,
     ),
     EventMove.CANCEL: _Rule(
-        frozenset({EventState.UPCOMING, EventState.SIGNUPS_OPEN, EventState.ROLL_CALL}),
+        frozenset(AHEAD),
         EventState.CANCELLED,
         "{name} cannot be cancelled",
         "{name} was cancelled.",
@@ -143,9 +142,7 @@ class EventMoves:
         if not moved:
             return await _lost(event)
         _log.info("event_moved", guild=event.guild_id, event_id=event.id, to=rule.to.value, actor=actor)
-        self._agenda.wake(CHECK_EVENT_REMINDERS, now)
-        self._agenda.wake(OPEN_SCHEDULED_SIGNUPS, now)
-        self._agenda.wake(SYNC_DISCORD_EVENTS, now + self._debounce)
+        wake_after_move(self._agenda, now=now, debounce=self._debounce)
         return rule.done.format(name=named(event))
 
 

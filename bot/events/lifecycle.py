@@ -126,9 +126,14 @@ class Lifecycle:
             _log.info("event_move_lost", guild=event.guild_id, event_id=event.id, to=to.value)
             return
         _log.info("event_moved", guild=event.guild_id, event_id=event.id, to=to.value)
-        self._agenda.wake(CHECK_EVENT_REMINDERS, now)
-        self._agenda.wake(OPEN_SCHEDULED_SIGNUPS, now)
-        self._agenda.wake(SYNC_DISCORD_EVENTS, now + self._debounce)
+        wake_after_move(self._agenda, now=now, debounce=self._debounce)
+
+
+def wake_after_move(agenda: Agenda, *, now: dt.datetime, debounce: dt.timedelta) -> None:
+    """Let the bodies that a move concerns run; call it once the move is committed."""
+    agenda.wake(CHECK_EVENT_REMINDERS, now)
+    agenda.wake(OPEN_SCHEDULED_SIGNUPS, now)
+    agenda.wake(SYNC_DISCORD_EVENTS, now + debounce)
 
 
 def ends_at(event: Event) -> dt.datetime:

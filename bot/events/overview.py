@@ -12,18 +12,17 @@ from bot.message.escaping import escape
 from bot.transactions import fetch, integer, moment
 from models.event import Event
 from models.event_repeater import EventRepeater
-from models.states import EventState
+from models.states import AHEAD, EventState
 
 # No more lines fit into one message, however short their names are.
 _MOST_LINES: Final = 40
 _NEXT: Final = 5
-_REMINDS: Final = (EventState.UPCOMING, EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
-_AHEAD: Final = (*_REMINDS, EventState.IN_PROGRESS)
+_AHEAD_OR_RUNNING: Final = (*AHEAD, EventState.IN_PROGRESS)
 
 
 async def list_events(*, guild_id: int, now: dt.datetime) -> str:
     """Return the server's events that run or are ahead, soonest first."""
-    ahead = Event.filter(guild_id=guild_id, state__in=_AHEAD)
+    ahead = Event.filter(guild_id=guild_id, state__in=_AHEAD_OR_RUNNING)
     total = await ahead.count()
     if not total:
         return "No event is ahead here. Create one with /event create, or a series of them with /series create."
@@ -49,7 +48,7 @@ async def show_event(typed: str, *, guild_id: int) -> str:
 
 
 async def _still_to_come(event: Event) -> list[str]:
-    if event.state not in _REMINDS:
+    if event.state not in AHEAD:
         # What it has left was missed, and waits for the clerk who records that.
         return []
     rows = await fetch("SELECT key, due_at FROM reminder_due WHERE event_id = $1 ORDER BY due_at, key", [event.id])
@@ -75,7 +74,7 @@ async def show_series(typed: str, *, guild_id: int) -> str:
         NoSuchSeriesError: the server has no such series.
     """
     series = await browse.find_series(typed, guild_id=guild_id)
-    ahead = Event.filter(series_id=series.id, state__in=_AHEAD).order_by("scheduled_at").limit(_NEXT)
+    ahead = Event.filter(series_id=series.id, state__in=_AHEAD_OR_RUNNING).order_by("scheduled_at").limit(_NEXT)
     upcoming = [event.scheduled_at for event in await ahead]
     rows = await fetch("SELECT COUNT(*) AS people FROM repeater_subscription WHERE series_id = $1", [series.id])
     return series_details(series, rule_of(series), upcoming=upcoming, subscribers=integer(rows[0]["people"]))

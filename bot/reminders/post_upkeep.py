@@ -27,11 +27,10 @@ from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import TELL_OPS_NOTES
 from bot.transactions import DATABASE_ERRORS, atomic
 from models.event import Event
-from models.states import EventState
+from models.states import AHEAD
 
 _log = structlog.get_logger(__name__)
 
-_AHEAD = (EventState.UPCOMING, EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
 _AT_ONCE = 100
 _EVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SIDE_BY_SIDE = 10
@@ -113,7 +112,7 @@ class PostUpkeep:
         _log.warning("post_not_edited", guild=event.guild_id, event_id=event.id, error_class=error.error_class.value)
         self._out.blocks.heed(error.error_class, guild_id=event.guild_id)
         if error.error_class is ErrorClass.GONE:
-            await self._forget_post(event, now, repost=event.state in _AHEAD and event.scheduled_at > now)
+            await self._forget_post(event, now, repost=event.state in AHEAD and event.scheduled_at > now)
         elif error.verdict is not Verdict.PERMANENT:
             await Event.filter(id=event.id).update(post_due_at=now + _RETRY_AFTER)
         else:
@@ -144,13 +143,13 @@ class PostUpkeep:
 
     async def _repost(self, event: Event, now: dt.datetime) -> None:
         """Post again what was deleted; once the event is no longer ahead the mark is cleared instead."""
-        if event.state not in _AHEAD or event.scheduled_at <= now or event.reposts == 0:
+        if event.state not in AHEAD or event.scheduled_at <= now or event.reposts == 0:
             await Event.filter(id=event.id, announcement_message_id=None).update(post_due_at=None)
             return
 
         async def _render() -> OutgoingMessage:
             fresh = await Event.get_or_none(id=event.id)
-            if fresh is None or fresh.state not in _AHEAD or fresh.reposts != event.reposts:
+            if fresh is None or fresh.state not in AHEAD or fresh.reposts != event.reposts:
                 raise WithdrawnError
             return content.announcement(fresh, await people_of(fresh.id))
 

@@ -8,6 +8,7 @@ from bot.message import timestamps
 from bot.message.custom_ids import Verb, encode
 from bot.message.escaping import escape
 from bot.message.limits import CONTENT, EMBED_DESCRIPTION, EMBED_FIELD_VALUE, EMBED_TITLE, cut, length
+from bot.message.links import post_link
 from bot.message.outgoing import Button, ButtonStyle, Embed, EmbedField, OutgoingMessage
 from bot.reminders import markers
 from bot.reminders.content import duration, listed, places, signup_buttons
@@ -119,10 +120,8 @@ def _embed(event: "Event", description: str, fields: Sequence[EmbedField], marke
 
 def _post(event: "Event") -> tuple[EmbedField, ...]:
     """Return a link to the event's one post, where there is one: a DM alone does not say which server it is about."""
-    if event.announcement_message_id is None or event.announcement_channel_id is None:
-        return ()
-    place = f"{event.guild_id}/{event.announcement_channel_id}/{event.announcement_message_id}"
-    return (EmbedField("Where it was announced", f"https://discord.com/channels/{place}"),)
+    link = post_link(event.guild_id, event.announcement_channel_id, event.announcement_message_id)
+    return (EmbedField("Where it was announced", link),) if link else ()
 
 
 def _pings(user_ids: Sequence[int], most: int) -> tuple[tuple[int, ...], str]:
