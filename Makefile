@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PYTEST_ARGS ?= -n 2
 UPGRADE ?=
+CHAOS_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,7 +20,7 @@ COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo run test lint style types arch bench screenshot migrations requirements clean
+.PHONY: help install demo run test lint style types arch bench chaos screenshot migrations requirements clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -50,6 +51,9 @@ arch: $(INSTALLED) ## import-linter: who may import whom
 
 bench: $(INSTALLED) ## measure; every figure beside its reference of the same run
 	@$(BIN)/python -m tests.bench
+
+chaos: $(INSTALLED) ## try every promise at full size and renew docs/promises.md (up to two hours); options: make chaos CHAOS_ARGS="R1 --seeds 20"
+	@$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
 
 screenshot: $(INSTALLED) ## renew docs/demo.png: press Sign up on the demo's page in headless Chromium (Debian: chromium)
 	@$(BIN)/python -m tests.screenshot

@@ -15,6 +15,7 @@ import pytest
 
 from bot.clock import InjectedLeaseClock, ManualClock
 from bot.database import migrate, opened
+from tests.throwaway import Databases
 
 # As the program does: the packaged zone data, whatever the machine brings.
 zoneinfo.reset_tzpath(to=[])
@@ -117,6 +118,14 @@ def empty_postgres_url(postgres_server: str) -> Iterator[str]:
     asyncio.run(_statement(postgres_server, f"CREATE DATABASE {name}"))
     yield _named(postgres_server, name)
     asyncio.run(_statement(postgres_server, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+
+
+@pytest.fixture(scope="session")
+def databases(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Databases:
+    """Return where a proof or a figure gets its databases from, as many as it wants."""
+    made = Databases(tmp_path_factory.mktemp("databases"), postgres_server)
+    asyncio.run(made.prepare())
+    return made
 
 
 @pytest.fixture

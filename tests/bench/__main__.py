@@ -19,8 +19,8 @@ import asyncpg
 
 from bot.transactions import Dialect
 from tests.bench import claims, drain, full_queue, presses, series, ticks
-from tests.bench.databases import Databases, throw_away
 from tests.bench.measure import Line, table
+from tests.throwaway import Databases, throw_away
 
 
 @dataclass(frozen=True, slots=True)

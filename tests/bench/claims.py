@@ -18,8 +18,9 @@ from bot.leases.ledger import Claim
 from bot.leases.ports import Delivered
 from bot.transactions import Dialect
 from models.discord_message_log import DiscordMessageLog
-from tests.bench.databases import Databases, on, on_as_the_library_would
+from tests.bench.databases import on, on_as_the_library_would
 from tests.bench.measure import MICROSECONDS, Goal, Line, Run, interleaved
+from tests.throwaway import Databases
 
 CHANNEL, GUILD, MESSAGE, INSTANCE, TOKEN = 12, 11, 13, "bench", "0" * 32
 DATA: dict[str, object] = {"marker": "event:1", "version": 1, "title": "Every other Tuesday"}

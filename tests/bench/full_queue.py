@@ -26,8 +26,8 @@ from bot.leases.keys import MessageKey
 from bot.leases.ledger import Lease
 from bot.leases.reports import SendReport
 from bot.message.outgoing import OutgoingMessage
-from tests.bench.databases import Databases
 from tests.bench.measure import Goal, Line, Sample
+from tests.throwaway import Databases
 
 NOW = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 MEGABYTES = ("MB", 1e-6)

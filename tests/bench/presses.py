@@ -17,8 +17,9 @@ from bot.scheduling.agenda import Agenda
 from bot.transactions import Dialect
 from models.event import Event
 from models.states import EventState
-from tests.bench.databases import Databases, on
+from tests.bench.databases import on
 from tests.bench.measure import MILLISECONDS, Goal, Line, Sample
+from tests.throwaway import Databases
 
 NOW = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 GUILD, PLACES = 11, 20

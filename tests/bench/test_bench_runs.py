@@ -1,19 +1,18 @@
 """That every figure can be measured at all; how fast anything is, the tests do not ask."""
 
 import math
-from pathlib import Path
 
 import pytest
 
 from tests.bench.__main__ import FIGURES, QUICK
-from tests.bench.databases import Databases
 from tests.bench.measure import MILLISECONDS, Goal, Line, Sample, interleaved, table
+from tests.throwaway import Databases
 
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("name", FIGURES)
-async def test_figure_yields_numbers(name: str, postgres_server: str, tmp_path: Path) -> None:
-    lines = await FIGURES[name](Databases(tmp_path, postgres_server), QUICK)
+async def test_figure_yields_numbers(name: str, databases: Databases) -> None:
+    lines = await FIGURES[name](databases, QUICK)
 
     assert lines
     for line in lines:

@@ -11,8 +11,9 @@ from bot.scheduling.registry import REMINDERS, ScheduledReminder
 from bot.transactions import Dialect, connection, dialect, fetch, integer
 from models.event_repeater import EventRepeater
 from models.states import Frequency
-from tests.bench.databases import Bind, Databases, on
+from tests.bench.databases import Bind, on
 from tests.bench.measure import MILLISECONDS, SECONDS, Goal, Line, Run, Sample, interleaved
+from tests.throwaway import Databases
 
 NOW = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 # Everything that is due has been so for minutes at most, so that an hour earlier nothing is.

@@ -11,11 +11,12 @@ import datetime as dt
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import WSMsgType, web
+from aiohttp.typedefs import Middleware
 
 GUILD, CHANNEL, OPS, BOT = 9001, 9002, 9003, 9004
 _EPOCH = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
@@ -287,11 +288,17 @@ def answered(data: object, *, status: int = 200) -> web.Response:
 
 
 @contextlib.asynccontextmanager
-async def running_stub() -> AsyncIterator[DiscordStub]:
-    """Serve a stub on loopback for the length of the context; messages are answered at once unless told otherwise."""
-    stub = DiscordStub()
+async def running_stub(
+    stub: DiscordStub | None = None, *, middlewares: Sequence[Middleware] = ()
+) -> AsyncIterator[DiscordStub]:
+    """
+    Serve a stub on loopback for the length of the context; messages are answered at once unless told otherwise.
+
+    ``middlewares`` stand between the bot and the stub's answers, the first outermost: faults, counts, checks.
+    """
+    stub = stub or DiscordStub()
     stub.answer.set()
-    application = web.Application()
+    application = web.Application(middlewares=middlewares)
     application.add_routes(stub.routes())
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
