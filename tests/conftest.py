@@ -15,6 +15,7 @@ import pytest
 
 from bot.clock import InjectedLeaseClock, ManualClock
 from bot.database import migrate, opened
+from tests.backwards import answer_backwards
 from tests.throwaway import Databases
 
 # As the program does: the packaged zone data, whatever the machine brings.
@@ -24,6 +25,13 @@ START = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 
 NewDatabase = Callable[[], str]
 OpenDatabase = Callable[[], AbstractAsyncContextManager[None]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _unordered_rows_come_in_reverse() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        answer_backwards(patch)
+        yield
 
 
 async def _migrate(url: str) -> None:
