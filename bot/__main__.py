@@ -4,11 +4,13 @@ The command line of Tocsin.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. A refusal is one clear sentence on stderr.
 """
 
+import asyncio
 import contextlib
 import importlib.metadata
 import io
 import os
 import secrets
+import signal
 import sys
 import zoneinfo
 from datetime import date
@@ -27,6 +29,7 @@ from bot.transactions import DATABASE_ERRORS
 _log = structlog.get_logger(__name__)
 
 USAGE_ERROR = 2
+TERMINATED = 143
 
 app = App(
     name="tocsin",
@@ -151,7 +154,7 @@ async def guild_command(
 
 
 @app.command(name="simulate")
-async def simulate_command(  # noqa: PLR0913 -- one for each option
+def simulate_command(  # noqa: PLR0913 -- one for each option
     file: Path,
     *,
     start: Annotated[date, Parameter(help="The first day; its midnight UTC is the first moment.")],
@@ -160,25 +163,38 @@ async def simulate_command(  # noqa: PLR0913 -- one for each option
     all_reminders: Annotated[bool, Parameter(negative="", help="All four reminders, whatever the file says.")] = False,
     seed: Annotated[int, Parameter(help="What chance is made of.")] = 0,
     crashes: Annotated[int, Parameter(help="How often the process dies, 0 to 1000.")] = 0,
+    faults: Annotated[
+        bool,
+        Parameter(
+            negative="", help="Discord, database, clock and process fail by chance of the seed, ten times a day."
+        ),
+    ] = False,
     database: Annotated[str | None, Parameter(help="An empty database [default: a temporary SQLite file].")] = None,
     format: Annotated[Literal["json"], Parameter(help="One JSON object a line.")] = "json",  # noqa: A002
 ) -> int:
     """Show what a schedule FILE would send, by the real code in a simulated Discord, in virtual time."""
     del format
     _demo_extra()
+    from bot.demo.ordered_loop import OrderedLoop
     from bot.demo.simulate_command import simulate_file
 
-    configure_logging("error", "console")
-    return await simulate_file(
-        file,
-        start=start,
-        days=days,
-        members=members,
-        all_reminders=all_reminders,
-        seed=seed,
-        crashes=crashes,
-        database=database,
-    )
+    # Each failure that was asked for would be an error in the log.
+    configure_logging("critical" if faults else "error", "console")
+    # The same seed gives the same run, whatever the machine is doing beside it.
+    with asyncio.Runner(loop_factory=OrderedLoop) as runner:
+        return runner.run(
+            simulate_file(
+                file,
+                start=start,
+                days=days,
+                members=members,
+                all_reminders=all_reminders,
+                seed=seed,
+                crashes=crashes,
+                faults=faults,
+                database=database,
+            )
+        )
 
 
 @app.command(name="demo")
@@ -257,8 +273,10 @@ def _prepare() -> None:
 
 def main() -> None:
     """Run one command and exit with its code; the entry point of ``tocsin``."""
-    _prepare()
+    # What it does by itself, except in the first process of a container, which would not hear of it.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
     try:
+        _prepare()
         code = app(sys.argv[1:], exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the last place that can say something in words

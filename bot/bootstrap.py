@@ -12,6 +12,7 @@ from functools import partial
 from typing import Protocol
 
 from bot.clock import Clock, LeaseClock
+from bot.database_watch import DatabaseWatch
 from bot.dm_queue.breaker_record import BreakerRecord
 from bot.dm_queue.fan_out import FanOuts
 from bot.dm_queue.queue import DmQueue
@@ -20,6 +21,7 @@ from bot.dm_queue.worker import DmOpener, DmQueueOptions, DmWorker
 from bot.events.generate import Generator
 from bot.events.lifecycle import Lifecycle
 from bot.events.signups import Signups
+from bot.leases.blocks import RequestLimits
 from bot.leases.failures import Backoff
 from bot.leases.instances import InstanceRegister, new_instance_id
 from bot.leases.keys import EVENT_REPOST, SIDE_POSTS
@@ -63,7 +65,12 @@ class ServiceOptions:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the services need from outside."""
+    """
+    What the services need from outside.
+
+    ``share``: told among how many living processes the bot's allowances are divided, whenever that changes.
+    ``limits``: what all requests came to, None: there are none, as in a simulated transport.
+    """
 
     discord: DiscordPort
     discord_time: DiscordTime
@@ -73,6 +80,8 @@ class Ports:
     stop: Callable[[str], None]
     keep_name: Callable[[], Awaitable[None]] | None = None
     follow: Callable[[dt.datetime], dt.timedelta] | None = None
+    share: Callable[[int], None] | None = None
+    limits: RequestLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +163,8 @@ def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str)
         stop=ports.stop,
         options=SendOptions(backoff=options.backoff),
     )
+    if ports.limits is not None:
+        out.blocks.follow(ports.limits)
     queue = DmQueue(
         max_depth=options.dm_queue.max_depth,
         on_offer=lambda: agenda.wake(bodies.DRAIN_DM_QUEUE, ports.clock.now()),
@@ -172,8 +183,20 @@ def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str)
     fan_outs = FanOuts(queue, out, clock=ports.clock, agenda=agenda)
     dispatcher = Dispatcher(ReminderContext(out, ports.clock, fan_outs))
     sweeper = Sweeper(out, agenda=agenda, options=options.sweep, tell_unreadable=tell_unreadable)
+
+    def _share(instances: int) -> None:
+        dms.divide(instances)
+        if ports.share is not None:
+            ports.share(instances)
+
     register = InstanceRegister(
-        instance, instance_name, lease_clock=ports.lease_clock, keep_name=ports.keep_name, follow=ports.follow
+        instance,
+        instance_name,
+        lease_clock=ports.lease_clock,
+        keep_name=ports.keep_name,
+        follow=ports.follow,
+        share=_share,
+        dead_after=options.sweep.dead_after,
     )
     return Services(
         agenda=agenda,
@@ -211,7 +234,9 @@ def _bodies(  # noqa: PLR0917 -- the joint of all bodies
     sweeper: Sweeper,
     register: InstanceRegister,
 ) -> tuple[Body, ...]:
-    signed = register.instance
+    signed, leadership = register.instance, register.leadership
+    watch = DatabaseWatch(register.beat, agenda=agenda)
+    out.on_database_error(watch.failed)
     lifecycle = Lifecycle(agenda, instance=signed, debounce=options.edit_debounce, cleanup_every=options.cleanup_every)
     generator = Generator(agenda, instance=signed, debounce=options.edit_debounce, every=options.generate_every)
     clerk = ReminderClerk(dispatcher, is_available=ports.is_available, lease_clock=ports.lease_clock, agenda=agenda)
@@ -221,12 +246,20 @@ def _bodies(  # noqa: PLR0917 -- the joint of all bodies
     teller = OpsNoteTeller(out, is_available=ports.is_available)
     # In the order in which one moment's work is done: who lives, what stands, what moves, what goes out.
     return (
-        Body(bodies.INSTANCE_HEARTBEAT, options.heartbeat_every, register.beat),
+        Body(bodies.INSTANCE_HEARTBEAT, options.heartbeat_every, watch.beat),
         Body(bodies.SWEEP_STALE_DISCORD_LEASES, options.sweep_every, sweeper.sweep_stale_discord_leases),
-        Body(bodies.GENERATE_UPCOMING_EVENTS, options.generate_every, generator.generate_upcoming_events),
+        Body(
+            bodies.GENERATE_UPCOMING_EVENTS,
+            options.generate_every,
+            leadership.only(bodies.GENERATE_UPCOMING_EVENTS, generator.generate_upcoming_events),
+        ),
         Body(bodies.OPEN_SCHEDULED_SIGNUPS, options.state_every, lifecycle.open_scheduled_signups),
         Body(bodies.CHECK_EVENT_REMINDERS, options.poll, clerk.fire_due_reminders),
         Body(bodies.SYNC_DISCORD_EVENTS, options.sync_every, upkeep.sync_discord_events),
-        Body(bodies.CLEANUP_STALE_EVENTS, options.cleanup_every, lifecycle.cleanup_stale_events),
+        Body(
+            bodies.CLEANUP_STALE_EVENTS,
+            options.cleanup_every,
+            leadership.only(bodies.CLEANUP_STALE_EVENTS, lifecycle.cleanup_stale_events),
+        ),
         Body(bodies.TELL_OPS_NOTES, options.sync_every, teller.tell_ops_notes),
     )

@@ -7,10 +7,12 @@ No privileged intent: guilds are all it needs.
 import asyncio
 import datetime as dt
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Literal
 
 import discord
 import structlog
 import yarl
+from discord.backoff import ExponentialBackoff
 from discord.ext import commands
 
 from bot.bootstrap import Ports, ServiceOptions, Services, build_services
@@ -19,6 +21,7 @@ from bot.command_sync import CommandSync
 from bot.command_tree import Interaction, TocsinTree
 from bot.delivery.channel_poster import ChannelPoster
 from bot.delivery.guild_presence import GuildPresence
+from bot.delivery.request_gate import RequestGate
 from bot.delivery.request_trace import RequestTrace
 from bot.drafts import Drafts
 from bot.loops import LoopSet
@@ -45,6 +48,7 @@ COMMAND_COGS: tuple[str, ...] = (
 # After the grace the client and the database have this left, so that all of a stop takes ten seconds at most.
 _LEAVE_SECONDS = 1.0
 _CLOSE_SECONDS = 1.0
+_TRIES_UNTIL_SHOWN = 3
 
 
 def intents() -> discord.Intents:
@@ -93,8 +97,10 @@ class TocsinBot(commands.Bot):
         dm_timeout: dt.timedelta = dt.timedelta(seconds=5),
         on_stop: Callable[[str], None] | None = None,
         keep_name: Callable[[], Awaitable[None]] | None = None,
+        gate: RequestGate | None = None,
     ) -> None:
-        trace = RequestTrace(clock)
+        gate = self._gate = gate or RequestGate()
+        trace = RequestTrace(clock, gate)
         super().__init__(
             command_prefix=commands.when_mentioned,
             tree_cls=TocsinTree,
@@ -118,6 +124,8 @@ class TocsinBot(commands.Bot):
             stop=on_stop or self._log_stop,
             keep_name=keep_name,
             follow=clock.follow if isinstance(clock, SharedClock) else None,
+            share=gate.divide,
+            limits=gate,
         )
         self.services: Services = build_services(ports, self.options, instance_name=instance_name)
         self.loops = LoopSet(self.services.agenda, clock, before=self.wait_until_ready)
@@ -139,10 +147,34 @@ class TocsinBot(commands.Bot):
 
         The library calls it once, before the gateway and never at a reconnect.
         """
+        self._gate.take_over(self.http)
         await self.services.enter(self.clock.now())
         self._entered = True
         for name in self._extensions_to_load:
             await self.load_extension(name)
+
+    async def connect(self, *, reconnect: bool = True) -> None:
+        """
+        Connect to the gateway and stay connected.
+
+        The library knows only how to go on with a connection it once had: where the gateway is not there at the start
+        it looks for the session of none, and the process would end.
+        """
+        backoff: ExponentialBackoff[Literal[False]] = ExponentialBackoff()
+        tries = 0
+        while not self.is_closed():
+            try:
+                await super().connect(reconnect=reconnect)
+            except AttributeError:
+                if getattr(self, "ws", None) is not None:
+                    raise
+                wait, tries = backoff.delay(), tries + 1
+                # Should it be something else after all, the log has to show what.
+                shows = {"exc_info": True} if tries >= _TRIES_UNTIL_SHOWN else {}
+                _log.warning("gateway_not_reached", again_in_seconds=round(wait), **shows)
+                await asyncio.sleep(wait)
+            else:
+                return
 
     async def on_ready(self) -> None:
         """Take up what waited for the connection, and tell Discord of new commands; comes again after each session."""

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import structlog
+
 from bot.clock import Clock
 from bot.command_tree import Access, Interaction, answer, require_admin
 from bot.errors import BotError, GoneError
@@ -20,6 +22,8 @@ from bot.message.limits import BUTTON_LABEL, cut
 from bot.message.outgoing import Button, ButtonStyle, Embed
 from bot.message.proposal import Proposal, Reply, Way
 from bot.transactions import DATABASE_ERRORS
+
+_log = structlog.get_logger(__name__)
 
 LIVES: Final = dt.timedelta(minutes=10)
 """How long a draft waits. Discord lets a private answer be edited for fifteen minutes."""
@@ -161,6 +165,7 @@ class Drafts:
             says = await draft.choices[int(number)].apply(interaction)
         except DATABASE_ERRORS as error:
             # The buttons are taken, and nobody knows whether the last statement of the change went through.
+            _log.error("draft_undecided", exc_info=error, guild=draft.guild_id, user=draft.user_id)
             raise UndecidedError from error
         if says is not None:
             await answer(interaction, says)

@@ -10,6 +10,7 @@ import datetime as dt
 import logging
 import re
 import sys
+import traceback
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from json import dumps
@@ -18,6 +19,8 @@ from urllib.parse import quote
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
+
+from bot.transactions import own_trouble
 
 HIDDEN: Final = "[hidden]"
 SHORTEST_SECRET: Final = 6
@@ -44,6 +47,11 @@ _PATTERNS: Final = (
 )
 _WRITABLE: Final = re.compile(r"None|True|False|-?[\d.]+(e[+-]\d+)?")
 _TRACEBACKS: Final = ("exception", "stack")
+# Whose errors quote what stood in a row or a message; PostgreSQL's go on to quote the row on lines of their own.
+_QUOTING: Final = frozenset({"asyncpg", "discord", "pydantic", "sqlite3", "tortoise"})
+_SAYS_ROWS: Final = frozenset({"asyncpg", "tortoise"})
+# The names of columns and constraints, which are no secret, stand in double quotes without a colon before them.
+_QUOTED: Final = re.compile(r"""'[^\n]*'|(?<=: )"[^\n]*"|(?<=Value )"[^\n]*\"""")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 _secrets: set[str] = set()
@@ -67,7 +75,7 @@ def hide_secret(value: str) -> None:
 
 
 def configure_logging(
-    level: Literal["debug", "info", "warning", "error"],
+    level: Literal["debug", "info", "warning", "error", "critical"],
     format: Literal["console", "json"],  # noqa: A002  the configuration key's name
     stream: TextIO | None = None,
 ) -> None:
@@ -88,6 +96,7 @@ def configure_logging(
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
+            database_trouble_in_words,
             *shared,
             structlog.processors.StackInfoRenderer(),
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
@@ -101,13 +110,22 @@ def configure_logging(
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
+                structlog.processors.ExceptionRenderer(_traceback),
                 keep_secrets,
                 *_renderers(format, target),
             ],
         )
     )
     _set_loggers(handler, logging.getLevelNamesMapping()[level.upper()])
+
+
+def database_trouble_in_words(_logger: WrappedLogger, _method: str, event_dict: EventDict) -> EventDict:
+    """Say why the database is of no use instead of showing where: its tracebacks would bury everything else."""
+    error = sys.exc_info()[1] if event_dict.get("exc_info") is True else None
+    if error is not None and (why := own_trouble(error)) is not None:
+        del event_dict["exc_info"]
+        event_dict["database"] = why
+    return event_dict
 
 
 def keep_secrets(_logger: WrappedLogger, _method: str, event_dict: EventDict) -> EventDict:
@@ -117,6 +135,23 @@ def keep_secrets(_logger: WrappedLogger, _method: str, event_dict: EventDict) ->
     Hidden are registered values, whatever is named or looks like a token, and passwords in addresses.
     """
     return {_hidden(str(name)): _plain(value, name=str(name)) for name, value in event_dict.items()}
+
+
+def _traceback(exc_info: structlog.typing.ExcInfo) -> str:
+    """Return a traceback, in which errors that quote rows and messages say what went wrong and not with which text."""
+    shown = traceback.TracebackException(*exc_info)
+    waiting = [(exc_info[1], shown)]
+    while waiting:
+        error, told = waiting.pop()
+        if (library := type(error).__module__.partition(".")[0]) in _QUOTING:
+            text = str(error).partition("\n")[0] if library in _SAYS_ROWS else str(error)
+            # What the standard library prints after the error's name.
+            vars(told)["_str"] = _QUOTED.sub(HIDDEN, text)
+        inner = [(error.__cause__, told.__cause__), (error.__context__, told.__context__)]
+        waiting += [(cause, its) for cause, its in inner if cause is not None and its is not None]
+        if isinstance(error, BaseExceptionGroup):
+            waiting += zip(error.exceptions, told.exceptions or (), strict=False)
+    return "".join(shown.format()).rstrip("\n")
 
 
 def _set_loggers(handler: logging.Handler, level: int) -> None:

@@ -10,6 +10,7 @@ loop starts once per process, never on a reconnect.
 
 import asyncio
 import datetime as dt
+import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
@@ -20,6 +21,7 @@ from discord.ext import tasks
 
 from bot.clock import Clock
 from bot.scheduling.agenda import Agenda, Body
+from bot.transactions import own_trouble
 
 Before = Callable[[], Coroutine[Any, Any, None]]
 
@@ -29,6 +31,8 @@ _log = structlog.get_logger(__name__)
 _SHORTEST_SECONDS = 0.05
 _SUPERVISE_SECONDS = 10.0
 _PERIODS_UNTIL_OVERDUE = 3
+# By less a loop may be late, or wake a moment before its time.
+_WORTH_STARTING_OVER_SECONDS = 1.0
 # What is cancelled at a stop and does not end by then is left to the end of the process.
 _CANCEL_SECONDS = 1.0
 
@@ -44,6 +48,8 @@ class BodyLoop:
         self._before = before
         self._last_good = self._last_told = time.monotonic()
         self._passing = False
+        self._is_database_away = False
+        self._stopping = False
         self._interval = body.period.total_seconds()
         self._loop = self._new_loop()
 
@@ -82,10 +88,12 @@ class BodyLoop:
 
     def stop(self) -> None:
         """Stop the loop, whatever it is doing."""
+        self._stopping = True
         self._loop.cancel()
 
     def finish(self) -> None:
         """Stop the loop, after the pass under way if there is one."""
+        self._stopping = True
         if self._passing:
             self._loop.stop()
         else:
@@ -108,6 +116,9 @@ class BodyLoop:
             _log.error("loop_pass_hangs", loop=self.body.name, age_seconds=seconds)
             return
         _log.error("loop_overdue", loop=self.body.name, age_seconds=seconds)
+        self._start_over()
+
+    def _start_over(self) -> None:
         self._loop.cancel()
         self._interval = self.body.period.total_seconds()
         self._loop = self._new_loop()
@@ -130,8 +141,12 @@ class BodyLoop:
             # The loop must outlive whatever its body does, also a cancellation that leaked out of the body's own work;
             # the next pass comes a period later.
             self.failures += 1
-            _log.exception("loop_pass_failed", loop=self.body.name, failures=self.failures)
+            # The watch tells of the outage; each loop once, not with each try.
+            was_away, self._is_database_away = self._is_database_away, own_trouble(error) is not None
+            level = logging.DEBUG if was_away and self._is_database_away else logging.ERROR
+            _log.log(level, "loop_pass_failed", loop=self.body.name, failures=self.failures, exc_info=True)
         else:
+            self._is_database_away = False
             self._last_good = time.monotonic()
         finally:
             self._passing = False
@@ -144,8 +159,19 @@ class BodyLoop:
             return
         began = upcoming - dt.timedelta(seconds=self._interval)
         since = (discord.utils.utcnow() - began).total_seconds()  # noqa: TID251 -- the clock that the library counts by
-        self._interval = max(0.0, since + self._seconds_to_wait())
+        interval = since + self._seconds_to_wait()
+        if interval < -_WORTH_STARTING_OVER_SECONDS:
+            # The clock was set back past the begin of this pass. The library knows no shorter interval than none, and
+            # would sleep until the clock is there again; a loop that is started over counts from now.
+            _log.warning("clock_set_back", loop=self.body.name, seconds=round(-since))
+            asyncio.get_running_loop().call_soon(self._start_over_unless_stopped, self._loop)
+            return
+        self._interval = max(0.0, interval)
         self._loop.change_interval(seconds=self._interval)
+
+    def _start_over_unless_stopped(self, loop: tasks.Loop[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+        if loop is self._loop and not (self._stopping or self._passing):
+            self._start_over()
 
 
 class LoopSet:
@@ -210,7 +236,10 @@ class LoopSet:
         while True:
             await asyncio.sleep(_SUPERVISE_SECONDS)
             for loop in list(self._loops.values()):
-                loop.restart_if_overdue()
+                try:
+                    loop.restart_if_overdue()
+                except Exception:  # noqa: BLE001 -- who looks after all must outlive the trouble with one
+                    _log.exception("loop_not_looked_after", loop=loop.body.name)
 
 
 def _is_being_cancelled() -> bool:

@@ -42,6 +42,20 @@ async def raise_fault(guild_id: int, fault: str, says: str, *, now: dt.datetime)
     )
 
 
+async def raise_everywhere(fault: str, says: str, *, since: dt.datetime, now: dt.datetime) -> None:
+    """Write a fault of the whole bot down for every guild, unless another process did since then; in a transaction."""
+    await fetch(
+        "INSERT INTO ops_note (guild_id, fault, says, revision, updated_at)"
+        # COALESCE gives the moment its type, which PostgreSQL asks for and SQLite's CAST would spoil.
+        " SELECT guild_id, CAST($1 AS VARCHAR(200)), CAST($2 AS VARCHAR(1500)), 1,"
+        " COALESCE($3, (SELECT MIN(updated_at) FROM ops_note))"
+        " FROM guild_settings WHERE ops_channel_id IS NOT NULL ON CONFLICT (guild_id, fault) DO UPDATE"
+        " SET says = excluded.says, revision = ops_note.revision + 1, updated_at = excluded.updated_at"
+        " WHERE ops_note.updated_at < $4",
+        [fault, limits.cut(says, LONGEST), now, since],
+    )
+
+
 async def untold_text(guild_id: int, fault: str) -> str:
     """Return what a fault's note says as long as nobody was told, else nothing; held until the transaction ends."""
     note = await OpsNote.filter(guild_id=guild_id, fault=fault).select_for_update().first()

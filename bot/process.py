@@ -22,11 +22,12 @@ import structlog
 from bot.bootstrap import ServiceOptions
 from bot.client import TocsinBot, point_to
 from bot.clock import SharedClock
-from bot.database import DatabaseLeaseClock, migrate, opened, require_migrated
+from bot.database import DatabaseLeaseClock, migrate, opened, require_durable, require_migrated
 from bot.dm_queue.circuit_breaker import BreakerOptions
 from bot.dm_queue.worker import DmQueueOptions
 from bot.errors import BotError, UsageError
 from bot.instance_lock import AlreadyRunningError, InstanceLock
+from bot.leases.blocks import TOKEN_REFUSED
 from bot.leases.failures import Backoff
 from bot.leases.staleness import SweepOptions
 from bot.loops import silence_voice_warning
@@ -39,7 +40,6 @@ _log = structlog.get_logger(__name__)
 # What the client and the database may take to close: ten seconds in all with the grace as it is set.
 _BEYOND_GRACE_SECONDS = 2.5
 _AUTHENTICATION_FAILED = 4004
-_REFUSED = "Discord refuses the bot's token: set DISCORD_TOKEN to the current one and start again."
 
 
 class NoTokenError(UsageError):
@@ -127,28 +127,38 @@ async def run(settings: Settings) -> None:
         NoTokenError: no token is set.
         AlreadyRunningError: another process holds the database file or the instance name.
         CannotGoOnError: Discord refuses the token.
+        OldDatabaseError: the database's server is too old.
+        UnsafeDatabaseError: the database may forget what it acknowledged.
     """
     token = settings.discord_token
     if token is None:
         raise NoTokenError
+    stop = _Stop(settings.process.shutdown_grace_seconds + _BEYOND_GRACE_SECONDS)
+    # An interrupt that came before is heard here, where nothing is open yet.
+    await asyncio.sleep(0)
     silence_voice_warning()
     point_to(settings.discord.api_base, settings.discord.gateway_url)
-    async with ready_database(settings, everywhere=True) as url:
-        lock = InstanceLock(url, instance_name(settings))
-        await lock.hold()
-        try:
-            await _run_bot(settings, token.get_secret_value(), lock)
-        finally:
-            await lock.release()
+    try:
+        async with ready_database(settings, everywhere=True) as url:
+            await require_durable(url)
+            lock = InstanceLock(url, instance_name(settings))
+            await lock.hold()
+            try:
+                stop.is_prepared()
+                await _run_bot(settings, token.get_secret_value(), lock, stop)
+            finally:
+                await lock.release()
+    except asyncio.CancelledError:
+        if not stop.is_wanted.is_set():
+            raise
 
 
-async def _run_bot(settings: Settings, token: str, lock: InstanceLock) -> None:
-    stopping = asyncio.Event()
+async def _run_bot(settings: Settings, token: str, lock: InstanceLock, stop: "_Stop") -> None:
     reasons: list[str] = []
 
     def _cannot_go_on(reason: str) -> None:
         reasons.append(reason)
-        stopping.set()
+        stop.is_wanted.set()
 
     async def _keep_name() -> None:
         try:
@@ -168,32 +178,17 @@ async def _run_bot(settings: Settings, token: str, lock: InstanceLock) -> None:
         on_stop=_cannot_go_on,
         keep_name=_keep_name,
     )
-    _stop_on_signals(stopping)
     started = asyncio.create_task(bot.start(token))
-    stopped = asyncio.create_task(stopping.wait())
+    stopped = asyncio.create_task(stop.is_wanted.wait())
     try:
         await asyncio.wait({started, stopped}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        _stop_hard_after(settings.process.shutdown_grace_seconds + _BEYOND_GRACE_SECONDS)
+        stop.end_hard_if_it_hangs()
         await bot.shut_down(grace=_span(settings.process.shutdown_grace_seconds))
         stopped.cancel()
         await _ended(started, reasons)
     if reasons:
         raise CannotGoOnError(reasons[0])
-
-
-def _stop_hard_after(seconds: float) -> None:
-    """End the process after ``seconds`` whatever hangs: a database that does not answer would hold it for ever."""
-
-    def _stop_hard() -> None:
-        sys.stderr.write("Stopped hard: something did not end in time. The next start repairs what it left.\n")
-        sys.stderr.flush()
-        os._exit(1)
-
-    # A thread of its own, since what hangs may be the loop; a daemon, so that it never keeps a process that ended.
-    watchdog = threading.Timer(seconds, _stop_hard)
-    watchdog.daemon = True
-    watchdog.start()
 
 
 async def _ended(started: "asyncio.Task[None]", reasons: list[str]) -> None:
@@ -204,26 +199,57 @@ async def _ended(started: "asyncio.Task[None]", reasons: list[str]) -> None:
     except asyncio.CancelledError:
         return
     except discord.LoginFailure:
-        reasons.append(_REFUSED)
+        reasons.append(TOKEN_REFUSED)
     except discord.PrivilegedIntentsRequired:
         reasons.append("Discord asks for an intent that Tocsin does not use; is the token another bot's?")
     except (discord.HTTPException, discord.GatewayNotFound, discord.ConnectionClosed, aiohttp.ClientError) as error:
         _log.warning("client_ended", error=type(error).__name__)
         if isinstance(error, discord.ConnectionClosed) and error.code == _AUTHENTICATION_FAILED:
-            reasons.append(_REFUSED)
+            reasons.append(TOKEN_REFUSED)
             return
         reasons.append(f"Discord could not be reached ({type(error).__name__}); is there a network, and is Discord up?")
 
 
-def _stop_on_signals(stopping: asyncio.Event) -> None:
-    loop = asyncio.get_running_loop()
+class _Stop:
+    """
+    The order to stop, which comes by SIGTERM or SIGINT at any moment from the first on.
 
-    def _signalled() -> None:
-        if stopping.is_set():
+    Until everything is prepared it cancels the preparation: as the first process of a container it would otherwise not
+    be heard at all. A second signal ends the process at once, and so does whatever hangs for ``seconds``.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.is_wanted = asyncio.Event()
+        self._seconds = seconds
+        self._preparing = asyncio.current_task()
+        self._watchdog: threading.Timer | None = None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._signalled)
+
+    def is_prepared(self) -> None:
+        """Say that whoever waits for the order stops in order from now on."""
+        self._preparing = None
+
+    def _signalled(self) -> None:
+        if self.is_wanted.is_set():
             # The second signal: whatever is under way is repaired at the next start.
             os._exit(1)
         _log.info("stopping")
-        stopping.set()
+        self.is_wanted.set()
+        self.end_hard_if_it_hangs()
+        if self._preparing is not None:
+            self._preparing.cancel()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _signalled)
+    def end_hard_if_it_hangs(self) -> None:
+        """End the process after the time it has: a database that does not answer would hold it for ever."""
+        if self._watchdog is None:
+            # A thread of its own, since what hangs may be the loop; a daemon, so that it keeps no process that ended.
+            self._watchdog = threading.Timer(self._seconds, _stop_hard)
+            self._watchdog.daemon = True
+            self._watchdog.start()
+
+
+def _stop_hard() -> None:
+    sys.stderr.write("Stopped hard: something did not end in time. The next start repairs what it left.\n")
+    sys.stderr.flush()
+    os._exit(1)

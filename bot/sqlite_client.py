@@ -12,10 +12,13 @@ again. Named as the ``engine`` of a connection in :mod:`bot.database`; the libra
 import asyncio
 import sqlite3
 
+import structlog
 from tortoise.backends.base.client import TransactionalDBClient, TransactionContext
 from tortoise.backends.sqlite.client import SqliteClient, SqliteTransactionContext, SqliteTransactionWrapper
 from tortoise.connection import get_connections
 from tortoise.exceptions import IntegrityError, OperationalError
+
+_log = structlog.get_logger(__name__)
 
 _OPENINGS = 100
 _OPEN_AGAIN_SECONDS = 0.05
@@ -34,7 +37,20 @@ class ImmediateTransactionWrapper(SqliteTransactionWrapper):
         try:
             await self._connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
+            await self._undo()
             raise OperationalError(error) from error
+
+    async def _undo(self) -> None:
+        """Leave no transaction open, in which every later claim would stand and none be durable."""
+        try:
+            await self._connection.rollback()
+        except sqlite3.Error:
+            _log.warning("rollback_failed", is_open=self._connection.in_transaction)
+
+    async def rollback(self) -> None:
+        """Undo everything; where the disk answers that with an error too, SQLite has undone it by itself."""
+        await self._undo()
+        self._finalized = True
 
     async def commit(self) -> None:
         """
@@ -46,7 +62,7 @@ class ImmediateTransactionWrapper(SqliteTransactionWrapper):
         try:
             await super().commit()
         except sqlite3.Error as error:
-            await self._connection.rollback()
+            await self._undo()
             if isinstance(error, sqlite3.IntegrityError):
                 raise IntegrityError(error) from error
             raise

@@ -9,6 +9,7 @@ import asyncio
 import datetime as dt
 import re
 import sqlite3
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from functools import lru_cache
@@ -35,6 +36,32 @@ DATABASE_ERRORS: tuple[type[Exception], ...] = (
     sqlite3.Error,
 )
 
+# What says that the database itself is of no use now, in words; the first that fits is said.
+_TROUBLES: tuple[tuple[type[Exception], str], ...] = (
+    (asyncpg.ReadOnlySQLTransactionError, "it can only be read"),
+    (asyncpg.DiskFullError, "its disk is full"),
+    (asyncpg.TooManyConnectionsError, "it takes no more connections"),
+    (asyncpg.InsufficientResourcesError, "it has run out of resources"),
+    (asyncpg.OperatorInterventionError, "it is stopping or starting"),
+    (asyncpg.PostgresConnectionError, "its connection was lost"),
+    (asyncpg.InterfaceError, "its connection was lost"),
+    (asyncpg.InternalClientError, "its connection was lost"),
+    (TimeoutError, "it does not answer"),
+    (OSError, "it cannot be reached"),
+)
+_SQLITE_TROUBLES = {
+    sqlite3.SQLITE_BUSY: "another process keeps it locked",
+    sqlite3.SQLITE_LOCKED: "another process keeps it locked",
+    sqlite3.SQLITE_READONLY: "it can only be read",
+    sqlite3.SQLITE_FULL: "its disk is full",
+    sqlite3.SQLITE_IOERR: "its disk cannot be read or written",
+    sqlite3.SQLITE_CANTOPEN: "its file cannot be opened",
+    sqlite3.SQLITE_CORRUPT: "its file is damaged",
+    sqlite3.SQLITE_NOTADB: "its file is damaged",
+}
+_LIBRARIES = frozenset({"aiosqlite", "asyncpg", "tortoise"})
+# Some of their errors are time-outs and refused connections, too.
+_OF_DISCORD = frozenset({"aiohttp", "discord"})
 _NUMBERED = re.compile(r"\$(\d+)")
 
 
@@ -113,6 +140,33 @@ async def _ended(unit: "asyncio.Task[Result]") -> None:
             continue
     if not unit.cancelled():
         unit.exception()
+
+
+def database_trouble(error: BaseException) -> str | None:
+    """Return in words why the database is of no use now; None: the error is one of the statement, or of the code."""
+    if isinstance(error, BaseORMException):
+        inner = error.args[0] if error.args and isinstance(error.args[0], BaseException) else error.__cause__
+        return database_trouble(inner) if inner is not None else None
+    if isinstance(error, sqlite3.Error):
+        # The lowest byte is the kind; the rest tells only how it came about.
+        return _SQLITE_TROUBLES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    if type(error).__module__.partition(".")[0] in _OF_DISCORD:
+        return None
+    return next((words for kind, words in _TROUBLES if isinstance(error, kind)), None)
+
+
+def own_trouble(error: BaseException) -> str | None:
+    """
+    Return what :func:`database_trouble` does, where nobody says that it was the database which failed.
+
+    A bare time-out or refused connection may be anybody's: it counts only where it came out of a database's library.
+    """
+    if isinstance(error, (OSError, TimeoutError)) and not any(
+        str(frame.f_globals.get("__name__")).partition(".")[0] in _LIBRARIES
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+    ):
+        return None
+    return database_trouble(error)
 
 
 def in_list(values: Sequence[object], *, first: int) -> str:

@@ -16,6 +16,7 @@ import pytest
 from bot.clock import InjectedLeaseClock, ManualClock
 from bot.database import migrate, opened
 from tests.backwards import answer_backwards
+from tests.official import checks
 from tests.throwaway import Databases
 
 # As the program does: the packaged zone data, whatever the machine brings.
@@ -32,6 +33,11 @@ def _unordered_rows_come_in_reverse() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         answer_backwards(patch)
         yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hold every request of every test against Discord's own description of its API."""
+    config.pluginmanager.register(checks.Plugin(), "official_api")
 
 
 async def _migrate(url: str) -> None:

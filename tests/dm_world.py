@@ -43,6 +43,7 @@ class ScriptedBlocks:
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
         self.paused_until: dt.datetime | None = None
+        self.dms_pause_until: dt.datetime | None = None
         self.listeners: list[Callable[[int | None], None]] = []
 
     def on_flagged(self, listener: Callable[[int | None], None]) -> None:

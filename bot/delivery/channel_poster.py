@@ -56,8 +56,9 @@ class ChannelPoster:
             SendError: it did not end in an acknowledged message.
             LeaseLostError: ``before_request`` raised it.
         """
-        timeout = self._dm_timeout if isinstance(target, DmTarget) else self._timeout
-        call = GuardedCall(before_request, timeout=timeout)
+        is_dm = isinstance(target, DmTarget)
+        timeout = self._dm_timeout if is_dm else self._timeout
+        call = GuardedCall(before_request, timeout=timeout, goes_ahead=is_dm)
         channel = None
         try:
             channel = await self._resolve(target)

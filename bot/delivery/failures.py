@@ -10,6 +10,7 @@ import datetime as dt
 import aiohttp
 import discord
 
+from bot.delivery.request_gate import RequestStoppedError
 from bot.leases.failures import ErrorClass, SendError
 
 _BY_CODE: dict[int, ErrorClass] = {
@@ -60,6 +61,8 @@ def send_error(error: BaseException, *, written: bool) -> SendError:
     ``written``: a request left that Discord did not refuse, which leaves the outcome open whatever came after it: the
     library repeats a request that a 5xx answered, and its last attempt may be refused although the first arrived.
     """
+    if isinstance(error, RequestStoppedError):
+        return SendError(error.error_class, error.text, retry_after=error.retry_after, may_have_arrived=written)
     if isinstance(error, discord.RateLimited):
         wait = dt.timedelta(seconds=error.retry_after)
         text = "rate limited for longer than 30 s"

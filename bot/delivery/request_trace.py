@@ -2,7 +2,8 @@
 What happens to each request, seen at the HTTP client itself.
 
 Three things can only be known here: Discord's own time (the Date header of its last answer), whether the request of a
-send was written at all, and how long it has been under way without the waits for a rate limit. It is aiohttp's own
+send was written at all, and how long it has been under way without the waits for a rate limit. It is also the one
+place where nothing is missed, so that the :mod:`gate <bot.delivery.request_gate>` is asked here. It is aiohttp's own
 tracing, handed to discord.py as ``http_trace``.
 """
 
@@ -18,6 +19,7 @@ from typing import Self
 import aiohttp
 
 from bot.clock import Clock
+from bot.delivery.request_gate import RequestGate
 
 _REFUSALS = range(400, 500)
 
@@ -26,13 +28,18 @@ class GuardedCall:
     """
     One call of the client that may write requests: ``before_request`` runs right before each, ``timeout`` bounds each.
 
+    ``goes_ahead``: its requests do not stand in line behind others, since they come at a pace of their own.
+
     Used as a context manager round the call. What ``before_request`` raised is kept in ``stopped_by``.
 
     Raises:
         TimeoutError: a request went unanswered for ``timeout``. Somebody else's cancellation stays one.
     """
 
-    def __init__(self, before_request: Callable[[], Awaitable[None]], *, timeout: dt.timedelta) -> None:
+    def __init__(
+        self, before_request: Callable[[], Awaitable[None]], *, timeout: dt.timedelta, goes_ahead: bool = False
+    ) -> None:
+        self.goes_ahead = goes_ahead
         self._before_request = before_request
         self._timeout = timeout.total_seconds()
         self._task: asyncio.Task[object] | None = None
@@ -111,11 +118,13 @@ class RequestTrace:
     """
     Follows every request of one client; is Discord's clock as the leases need it.
 
-    ``sees_requests``: a request was seen. A simulated transport shows none.
+    ``gate`` lets each of them out, None: nothing holds them. ``sees_requests``: a request was seen. A simulated
+    transport shows none.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, gate: RequestGate | None = None) -> None:
         self._clock = clock
+        self._gate = gate
         self._answered: tuple[dt.datetime, float] | None = None
         self.sees_requests = False
         self.config = aiohttp.TraceConfig()
@@ -138,11 +147,16 @@ class RequestTrace:
         return min(date + dt.timedelta(seconds=time.monotonic() - at), self._clock.now())
 
     async def _started(
-        self, _session: aiohttp.ClientSession, _context: SimpleNamespace, _params: aiohttp.TraceRequestStartParams
+        self, _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestStartParams
     ) -> None:
         self.sees_requests = True
-        if (call := _CURRENT.get()) is not None:
-            await call.begin()
+        call = _CURRENT.get()
+        if call is not None:
+            call.end()  # an answer without a body left its deadline running
+        if self._gate is not None:
+            await self._gate.admit(params.method, params.url, goes_ahead=call is not None and call.goes_ahead)
+        if call is not None:
+            await call.begin()  # only now: the lease is asked for after the wait, which is none of the deadline's
 
     async def _leaving(
         self, _session: aiohttp.ClientSession, _context: SimpleNamespace, _params: aiohttp.TraceRequestHeadersSentParams
@@ -155,6 +169,8 @@ class RequestTrace:
     ) -> None:
         if (call := _CURRENT.get()) is not None:
             call.answered(params.response.status)
+        if self._gate is not None:
+            self._gate.answered(params.method, params.url, params.response.status, params.response.headers)
         date = _date(params.response.headers.get("Date"))
         if date is not None:
             self._answered = (date, time.monotonic())

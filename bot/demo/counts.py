@@ -9,8 +9,9 @@ from bot.demo.crashes import CrashingTransport
 from bot.demo.expected import Wanted, wanted
 from bot.demo.people import Members
 from bot.demo.sightings import Sighting
-from bot.leases.keys import EVENT_REPOST, PROFILE_UNREACHABLE
+from bot.leases.keys import ATTENDANCE_POST, EVENT_REPOST, PROFILE_UNREACHABLE
 from bot.leases.sweep import SweepCounts
+from bot.reminders import markers
 from bot.scheduling.registry import REMINDERS
 from bot.transactions import fetch, integer
 from models.event import Event
@@ -21,6 +22,7 @@ _Key = tuple[str, int, int]
 
 # What no rule asks for beforehand: a post again after it was deleted, and who could not be reached.
 _BROUGHT_BY_FAULTS = frozenset({EVENT_REPOST, PROFILE_UNREACHABLE})
+_PARENTS = {ATTENDANCE_POST: markers.ATTENDANCE_REMINDER, PROFILE_UNREACHABLE: markers.PROFILE_REMINDER}
 _SOURCES = {entry.log_source: entry.key for entry in REMINDERS}
 
 
@@ -67,11 +69,11 @@ class Counts:
         visible = Counter(one.key for one in sightings)
         self.ok = sum(1 for times in visible.values() if times == 1)
         self.duplicated = sum(times - 1 for times in visible.values())
-        asked_for = [one for event in await Event.exclude(state=EventState.CANCELLED) for one in wanted(event, members)]
+        asked_for = [one for event in await Event.all() if not _was_cancelled(event) for one in wanted(event, members)]
         self.unexpected = _unexpected(sightings, {_key(one) for one in asked_for})
         settled = {_seen_key(one) for one in sightings} | await _recorded()
         due = [one for one in asked_for if start <= one.due_at < end]
-        self.lost = sum(1 for one in due if _key(one) not in settled)
+        self.lost = sum(1 for one in due if not _is_settled(one, settled, members))
         rows = await fetch("SELECT COUNT(*) AS open FROM discord_message_log WHERE success IS NULL")
         self.unknown = integer(rows[0]["open"])
 
@@ -84,8 +86,19 @@ def _seen_key(one: Sighting) -> _Key:
     return one.kind, one.event_id or 0, one.recipient_id
 
 
+def _was_cancelled(event: Event) -> bool:
+    """Return whether an event was cancelled before it began; one that never opened is cancelled a day later."""
+    return event.state is EventState.CANCELLED and event.state_since < event.scheduled_at
+
+
+def _is_settled(one: Wanted, settled: Collection[_Key], members: Members) -> bool:
+    """Return whether a message is visible or there is a reason: its own, or that of the whole reminder."""
+    whole = (_PARENTS.get(one.kind, one.kind), one.event_id, 0)
+    return _key(one) in settled or whole in settled or members.was_shut_out(one.event_id, one.recipient_id)
+
+
 def _unexpected(sightings: Sequence[Sighting], asked_for: Collection[_Key]) -> int:
-    late = [one for one in sightings if one.occurrence is not None and one.at >= one.occurrence]
+    late = [one for one in sightings if one.occurrence is not None and (one.left_at or one.at) >= one.occurrence]
     nobodys = [
         one
         for one in sightings

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from bot.bootstrap import Services
+from bot.clock import Clock
 from bot.demo.world import World
 from bot.scheduling.agenda import Body
 from bot.scheduling.bodies import INSTANCE_HEARTBEAT
@@ -33,17 +34,23 @@ async def _nothing(_body: str) -> None:
 
 
 class Driver:
-    """Drives the services of one bot process through the world's time."""
+    """
+    Drives the services of one bot process through the world's time.
+
+    ``clock``: what the process takes for the time, None: the world's own.
+    """
 
     def __init__(
         self,
         world: World,
         services: Services,
         *,
+        clock: Clock | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
         after_pass: AfterPass = _nothing,
     ) -> None:
         self._world = world
+        self._clock = clock or world.clock
         self._services = services
         self._is_stopped = is_stopped
         self._after_pass = after_pass
@@ -62,9 +69,10 @@ class Driver:
             self._world.advance_to(end)
 
     def next_moment(self) -> dt.datetime | None:
-        """Return the next moment that any body names."""
-        moments = [self._services.agenda.next(body.name) for body in self._services.bodies]
-        return min((moment for moment in moments if moment is not None), default=None)
+        """Return the next moment that any body names, by the world's time."""
+        named = [self._services.agenda.next(body.name) for body in self._services.bodies]
+        upcoming = min((moment for moment in named if moment is not None), default=None)
+        return upcoming + (self._world.now() - self._clock.now()) if upcoming is not None else None
 
     async def run_moment(self) -> None:
         """
@@ -73,8 +81,8 @@ class Driver:
         Raises:
             StuckBodyError: a body asks for the same moment again and again.
         """
-        now = self._world.now()
-        await self._run(self._services.body(INSTANCE_HEARTBEAT), now)
+        await self._run(self._services.body(INSTANCE_HEARTBEAT), self._clock.now())
+        now = self._clock.now()
         for _ in range(_MOST_ROUNDS):
             due = [body for body in self._services.bodies if self._is_due(body, now)]
             if not due or self._is_stopped():

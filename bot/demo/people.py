@@ -32,6 +32,7 @@ class Members:
         self._user_ids = tuple(user_ids)
         self._open_since = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
         self._seen: set[int] = set()
+        self._shut_out: set[tuple[int, int]] = set()
 
     @property
     def signing_up(self) -> tuple[int, ...]:
@@ -47,6 +48,10 @@ class Members:
     def without_profile(self) -> tuple[int, ...]:
         """Who signs up and has not told the guild what it requires."""
         return self.signing_up[1:]
+
+    def was_shut_out(self, event_id: int, user_id: int) -> bool:
+        """Return whether somebody wanted to sign up for an event and could not any more."""
+        return (event_id, user_id) in self._shut_out
 
     async def prepare(self, series_ids: Iterable[int], *, now: dt.datetime) -> None:
         """Subscribe everybody to these series, and fill in the first one's profile."""
@@ -88,4 +93,4 @@ class Members:
                 Press.SIGN_UP, event_id, guild_id=self._guild_id, user_id=user_id, role_ids=roles, now=now
             )
         except BotError:
-            return  # the event began meanwhile: they came too late, as people do
+            self._shut_out.add((event_id, user_id))  # the event began meanwhile: they came too late, as people do

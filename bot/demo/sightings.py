@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ class Sighting:
 
     ``marker``: what it is told by, its key's alone but for the recipient. ``due_at``: when it was due, for what the
     registry sends; else None. ``recipient``: to whom it went as a DM, None for a post, which has a channel instead.
-    ``names``: whom it pings.
+    ``names``: whom it pings. ``left_at``: when its request was written, where that is not the same.
     """
 
     at: dt.datetime
@@ -39,6 +39,7 @@ class Sighting:
     recipient_id: int
     title: str
     names: tuple[str, ...] = ()
+    left_at: dt.datetime | None = None
 
     @property
     def key(self) -> tuple[str, int]:
@@ -65,13 +66,19 @@ class _Seen:
     marker: str
     title: str
     named: tuple[int, ...]
+    left_at: dt.datetime | None
 
 
 class Watcher:
-    """Hears each message as it becomes visible, and tells what it was once the rows can be asked."""
+    """
+    Hears each message as it becomes visible, and tells what it was once the rows can be asked.
 
-    def __init__(self, world: World) -> None:
+    ``left_at`` tells when the request was written that Discord takes now, None: it is not known.
+    """
+
+    def __init__(self, world: World, *, left_at: Callable[[], dt.datetime | None] = lambda: None) -> None:
         self._world = world
+        self._left_at = left_at
         self._seen: list[_Seen] = []
         world.on_message(self._hear)
 
@@ -85,7 +92,8 @@ class Watcher:
         recipient_id = self._world.recipient_of(channel_id) or 0
         title = str(shown or payload.get("content", ""))
         named = tuple(int(user["id"]) for user in payload.get("mentions") or ())
-        self._seen.append(_Seen(self._world.now(), channel_id, recipient_id, marker, title, named))
+        seen = _Seen(self._world.now(), channel_id, recipient_id, marker, title, named, self._left_at())
+        self._seen.append(seen)
 
     async def take(self) -> list[Sighting]:
         """Return what became visible since the last call, in order."""
@@ -115,6 +123,7 @@ class Watcher:
             recipient_id=one.recipient_id,
             title=self._in_words(one.title),
             names=tuple(self._name(user_id) for user_id in one.named),
+            left_at=one.left_at,
         )
 
     def _in_words(self, text: str) -> str:

@@ -5,8 +5,9 @@ Midnight UTC of the start date is the first moment. Messages whose due moment li
 run goes on past the end only until those are at rest.
 """
 
+import contextlib
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.client import TocsinBot
@@ -95,7 +96,7 @@ class Simulator:
         """Run to the end, or until stopped; return the counts."""
         bot = await self._start_process()
         try:
-            await self._prepare()
+            self._members = await prepare(self._world, self._plan)
             while not await self._run_process(bot):
                 await self._world.detach()
                 self._world.advance_to(self._world.now() + _RESTART_AFTER)
@@ -112,20 +113,6 @@ class Simulator:
     async def _start_process(self) -> TocsinBot:
         self._transport = CrashingTransport(self._crashes)
         return await self._world.start_process(self._transport, name="simulated")
-
-    async def _prepare(self) -> None:
-        place = self._world.build(guild_name="Simulated guild", players=member_names(self._plan.members))
-        settings = GuildSettings(
-            guild_id=place.guild_id,
-            announcement_channel_id=place.announcements_id,
-            ops_channel_id=place.ops_id,
-            profile_fields=PROFILE_FIELDS,
-        )
-        await settings.save(force_create=True)
-        now = self._world.now()
-        series = await create_series(self._plan.series, guild_id=place.guild_id, created_by=None, now=now)
-        self._members = Members(place.guild_id, place.player_ids)
-        await self._members.prepare([one.id for one in series], now=now)
 
     async def _run_process(self, bot: TocsinBot) -> bool:
         """Drive one process; False: it crashed."""
@@ -154,7 +141,9 @@ class Simulator:
     async def _run_to_rest(self, driver: Driver) -> None:
         """Go on past the end until what counts is at rest, with a limit."""
         limit = self._plan.end + _AT_REST_WITHIN
-        while not (self._is_stopped() or self._transport.crashed) and await self._unsettled():
+        while not (self._is_stopped() or self._transport.crashed) and await unsettled(
+            self._plan.end, now=self._world.now()
+        ):
             upcoming = driver.next_moment()
             if upcoming is None or upcoming >= limit:
                 return
@@ -166,15 +155,33 @@ class Simulator:
                 self._sightings.append(sighting)
                 self._tell(sighting)
 
-    async def _unsettled(self) -> bool:
-        """Return whether something that counts is not at rest yet."""
-        rows = await fetch(
-            "SELECT (SELECT COUNT(*) FROM discord_message_log WHERE success IS NULL)"
-            " + (SELECT COUNT(*) FROM reminder_due d JOIN event e ON e.id = d.event_id"
-            " WHERE d.due_at < $1 AND e.scheduled_at > $2) AS open",
-            [self._plan.end, self._world.now()],
-        )
-        return integer(rows[0]["open"]) > 0
+
+async def prepare(world: World, plan: Simulation) -> Members:
+    """Found the guild with its series, while a bot is attached; return its members, who subscribed to all of them."""
+    place = world.build(guild_name="Simulated guild", players=member_names(plan.members))
+    settings = GuildSettings(
+        guild_id=place.guild_id,
+        announcement_channel_id=place.announcements_id,
+        ops_channel_id=place.ops_id,
+        profile_fields=PROFILE_FIELDS,
+    )
+    await settings.save(force_create=True)
+    now = world.now()
+    series = await create_series(plan.series, guild_id=place.guild_id, created_by=None, now=now)
+    members = Members(place.guild_id, place.player_ids)
+    await members.prepare([one.id for one in series], now=now)
+    return members
+
+
+async def unsettled(end: dt.datetime, *, now: dt.datetime) -> bool:
+    """Return whether something that was due before ``end`` is not at rest yet."""
+    rows = await fetch(
+        "SELECT (SELECT COUNT(*) FROM discord_message_log WHERE success IS NULL)"
+        " + (SELECT COUNT(*) FROM reminder_due d JOIN event e ON e.id = d.event_id"
+        " WHERE d.due_at < $1 AND e.scheduled_at > $2) AS open",
+        [end, now],
+    )
+    return integer(rows[0]["open"]) > 0
 
 
 async def simulate(
@@ -187,11 +194,24 @@ async def simulate(
         DatabaseNotEmptyError: the database holds rows.
         DatabaseUnavailableError: it cannot be opened.
     """
-    async with opened(plan.database_url):
-        await migrate(plan.database_url)
-        if await _holds_rows():
-            raise DatabaseNotEmptyError(plan.database_url)
+    async with empty_database(plan.database_url):
         return await Simulator(plan, tell=tell, is_stopped=is_stopped).run()
+
+
+@contextlib.asynccontextmanager
+async def empty_database(url: str, *, pool_size: int = 5) -> AsyncIterator[None]:
+    """
+    Open a database that holds tables at most, and bring it to this version's.
+
+    Raises:
+        DatabaseNotEmptyError: it holds rows.
+        DatabaseUnavailableError: it cannot be opened.
+    """
+    async with opened(url, pool_size=pool_size):
+        await migrate(url)
+        if await _holds_rows():
+            raise DatabaseNotEmptyError(url)
+        yield
 
 
 async def _holds_rows() -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bot.demo.sightings import Sighting
 from bot.demo.simulate import Simulation, simulate, with_all_reminders
+from bot.demo.simulate_faults import simulate_with_faults
 from bot.errors import UsageError
 from bot.operations.schedule_import import read_schedule_file
 
@@ -22,7 +23,7 @@ _MOST_CRASHES = 1_000
 _FIRST_YEAR, _LAST_YEAR = 2016, 2900
 
 
-async def simulate_file(
+async def simulate_file(  # noqa: PLR0913 -- one for each option
     file: Path,
     *,
     start: dt.date,
@@ -31,10 +32,13 @@ async def simulate_file(
     all_reminders: bool,
     seed: int,
     crashes: int,
+    faults: bool,
     database: str | None,
 ) -> int:
     """
-    Simulate a schedule file; return the exit code: 0, or 1 where the run was stopped before its end.
+    Simulate a schedule file, with faults on the way if they are wanted; return the exit code.
+
+    It is 0, or 1 where the run was stopped before its end.
 
     Raises:
         UsageError: an option is out of range, or the file cannot be read.
@@ -57,8 +61,9 @@ async def simulate_file(
             crashes=crashes,
         )
         stopped = _stop_on_signals()
-        counts = await simulate(plan, tell=_print_row, is_stopped=stopped.is_set)
-    print(f"seed={seed} {counts.as_line()}", file=sys.stderr)
+        run = simulate_with_faults if faults else simulate
+        came_to = await run(plan, tell=_print_row, is_stopped=stopped.is_set)
+    print(f"seed={seed} {came_to.as_line()}", file=sys.stderr)
     if stopped.is_set():
         print("Stopped before the end.", file=sys.stderr)
     return int(stopped.is_set())

@@ -138,9 +138,16 @@ class World:
         self.people |= {admin.id: admin.name} | dict(zip(people, players, strict=True))
         return Place(guild.id, announcements.id, ops.id, admin.id, tuple(people))
 
-    def delete_message(self, channel_id: int, message_id: int) -> None:
-        """Let somebody in the guild delete a message."""
-        self._backend.delete_message(channel_id, message_id)
+    def guild_ids(self) -> list[int]:
+        """Return the ids of the guilds in the world."""
+        return list(self._backend.guilds)
+
+    def delete_message(self, channel_id: int, message_id: int) -> bool:
+        """Let somebody in the guild delete a message; return whether it was there."""
+        is_there = message_id in self._backend.messages.get(channel_id, ())
+        if is_there:
+            self._backend.delete_message(channel_id, message_id)
+        return is_there
 
     def inject(self, method: str, path: str, *, status: int, code: int, message: str) -> Callable[[], None]:
         """

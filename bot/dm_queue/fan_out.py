@@ -25,7 +25,7 @@ from bot.leases.fan_out_rows import Child, FanOutCounts
 from bot.leases.parents import ParentLeases
 from bot.leases.reports import SendResult
 from bot.leases.send_once import OneWayOut
-from bot.scheduling.agenda import Agenda
+from bot.scheduling.agenda import DATABASE_AGAIN, Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, DRIVE_FAN_OUTS, TELL_OPS_NOTES
 from bot.transactions import DATABASE_ERRORS, atomic
 
@@ -95,9 +95,10 @@ class FanOuts:
         try:
             again = await self._advance(running, now)
             running.again_at = again or running.again_at
-        except Exception:  # noqa: BLE001 -- one fan-out must not stop the others, and is taken up again
+        except Exception as error:  # noqa: BLE001 -- one fan-out must not stop the others, and is taken up again
             _log.exception("fan_out_failed", key=str(running.plan.key), guild=running.plan.guild_id)
-            again = running.again_at = now + LOOK_AGAIN
+            wait = DATABASE_AGAIN if isinstance(error, DATABASE_ERRORS) else LOOK_AGAIN
+            again = running.again_at = now + wait
         if running.woken:
             again = self._clock.now()
         # In the next round of the loop, when this step is off the list.

@@ -18,6 +18,15 @@ class Pace:
         self._bucket = TokenBucket(rate)
         self._wanted_since: dt.datetime | None = None
 
+    def change(self, rate: float, now: dt.datetime) -> None:
+        """
+        Go on at another rate from ``now`` on, neither with a burst nor with a start lost.
+
+        Raises:
+            ValueError: the rate is not more than zero.
+        """
+        self._bucket.change(rate, now=now)
+
     def want(self, now: dt.datetime) -> None:
         """Note that somebody waits for a start, if not noted already."""
         self._wanted_since = self._wanted_since or now

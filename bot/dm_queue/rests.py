@@ -1,5 +1,5 @@
 """
-When nothing is taken from the queue: the breaker is open, something asked for a pause, or everything is blocked.
+When nothing is taken from the queue: the breaker is open, something asked for a pause, or too much was refused.
 
 What made the DMs rest is written down once and in order, also where the database fails at that moment. Source:
 03-delivery.md, "Breaker" and "Error classes".
@@ -62,7 +62,8 @@ class DmRests:
         if self._paused_until is not None:
             # A clock that is set back must not make the pause longer than it was meant to be.
             self._paused_until = min(self._paused_until, now + self._pause_for)
-        ends = (self.breaker.open_until, self._paused_until, self._out.blocks.paused_until)
+        blocks = self._out.blocks
+        ends = (self.breaker.open_until, self._paused_until, blocks.paused_until, blocks.dms_pause_until)
         return [end for end in ends if end is not None and end > now]
 
     async def close_breaker_if_due(self, now: dt.datetime) -> None:

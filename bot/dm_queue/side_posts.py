@@ -50,10 +50,14 @@ async def _post(running: RunningFanOut, post: SidePost, *, all_settled: bool) ->
     """Post it, unless there is nobody to name; return what the log says of it."""
     unreached = await _unreached(running) if post.names_unreached else ()
     is_needless = post.names_unreached and not unreached
-    if not is_needless and await post.send(unreached) is not SendResult.WITHDRAWN:
-        child = await fan_out_rows.post_row(post.key) or Child()
-        running.posts |= {post.key: child} if child.sent or child.settled else {}
-        return child
+    if not is_needless:
+        result = await post.send(unreached)
+        if result is not SendResult.WITHDRAWN:
+            child = await fan_out_rows.post_row(post.key) or Child()
+            running.posts |= {post.key: child} if child.sent or child.settled else {}
+            return child
+        if running.is_over(running.clock.now()):
+            return Child()  # the start overtook it meanwhile: the next step records that
     if all_settled or not is_needless:
         running.posts[post.key] = _NOTHING
     return Child()

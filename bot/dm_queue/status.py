@@ -19,7 +19,8 @@ class DmQueueStatus:
     The queue at one moment.
 
     ``rate`` is in starts a second; ``oldest``: since when the oldest has waited, None: nothing waits; ``resumes_at``:
-    until when nothing is taken from it, None: it drains; ``is_open``: that is since Discord does not answer.
+    until when nothing is taken from it, None: it drains; ``is_open``: that is since Discord does not answer;
+    ``is_held_back``: it is since Discord refused too much of late.
     """
 
     waiting: Mapping[JobKind, int]
@@ -29,6 +30,7 @@ class DmQueueStatus:
     resumes_at: dt.datetime | None
     is_open: bool
     failures: Sequence[RecentFailure]
+    is_held_back: bool = False
 
 
 def status_of(worker: DmWorker, *, guild_id: int) -> DmQueueStatus:
@@ -36,11 +38,12 @@ def status_of(worker: DmWorker, *, guild_id: int) -> DmQueueStatus:
     return DmQueueStatus(
         waiting=worker.queue.waiting(),
         in_flight=worker.in_flight,
-        rate=worker.options.drain_rate,
+        rate=worker.rate,
         oldest=min((job.queued_at for job in worker.queue), default=None),
         resumes_at=worker.resumes_at(),
         is_open=worker.breaker.open_until is not None,
         failures=[one for one in worker.recent_failures if one.guild_id == guild_id][-_MOST_SHOWN:],
+        is_held_back=worker.is_held_back,
     )
 
 
@@ -64,6 +67,8 @@ def _pace(status: DmQueueStatus) -> str:
     when = timestamps.full_and_relative(status.resumes_at)
     if status.is_open:
         return f"Discord does not answer, so everything is kept and goes on {when}."
+    if status.is_held_back:
+        return f"Discord refused too many requests of late, so I hold back: everything is kept and goes on {when}."
     return f"Direct messages rest for now; everything is kept and goes on {when}."
 
 

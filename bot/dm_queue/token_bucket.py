@@ -21,11 +21,23 @@ class TokenBucket:
         Raises:
             ValueError: the rate is not more than zero.
         """
-        if not rate > 0:
-            message = f"a rate is more than zero, not {rate}"
-            raise ValueError(message)
-        self._interval = dt.timedelta(seconds=1 / rate)
+        self._interval = _interval(rate)
         self._ready_at: dt.datetime | None = None
+
+    def change(self, rate: float, *, now: dt.datetime) -> None:
+        """
+        Gain tokens at another rate from ``now`` on; what there is of the next token, or too much, stays what it is.
+
+        So a change gives no token and takes none, however often it comes.
+
+        Raises:
+            ValueError: the rate is not more than zero.
+        """
+        before, self._interval = self._interval, _interval(rate)
+        if self._ready_at is not None:
+            # A bucket full for longer than an interval holds one token all the same.
+            parts = min(1.0, max(-1.0, (self._ready_at - now) / before))
+            self._ready_at = now + parts * self._interval
 
     def take(self, *, now: dt.datetime, wanted_since: dt.datetime) -> dt.timedelta:
         """
@@ -40,3 +52,10 @@ class TokenBucket:
             return ready_at - now
         self._ready_at = max(ready_at, min(wanted_since, now), now - self._interval) + self._interval
         return _NOTHING
+
+
+def _interval(rate: float) -> dt.timedelta:
+    if not rate > 0:
+        message = f"a rate is more than zero, not {rate}"
+        raise ValueError(message)
+    return dt.timedelta(seconds=1 / rate)

@@ -28,7 +28,7 @@ from bot.leases.failures import ErrorClass, SendError
 from bot.leases.ports import DmTarget
 from bot.leases.reports import SendReport, SendResult
 from bot.leases.send_once import OneWayOut
-from bot.scheduling.agenda import Agenda
+from bot.scheduling.agenda import DATABASE_AGAIN, Agenda
 from bot.scheduling.bodies import DRAIN_DM_QUEUE
 from bot.transactions import DATABASE_ERRORS
 
@@ -37,8 +37,6 @@ _log = structlog.get_logger(__name__)
 _SORT_AT_ONCE = 500
 # Of all servers; each is shown its own.
 _RECENT_FAILURES = 100
-# How long the queue rests when the database does not take a claim.
-_DATABASE_PAUSE = dt.timedelta(seconds=5)
 
 
 class DmOpener(Protocol):
@@ -103,6 +101,7 @@ class DmWorker:
         )
         self._sends = Pace(options.drain_rate)
         self._openings = Pace(options.open_channels_rate)
+        self._sharers = 1
         self._book = DmChannelBook()
         self._in_flight: set[asyncio.Task[None]] = set()
         self._being_opened: set[int] = set()
@@ -116,6 +115,23 @@ class DmWorker:
     def in_flight(self) -> int:
         """How many DMs and openings are under way."""
         return len(self._in_flight)
+
+    @property
+    def rate(self) -> float:
+        """How many DMs this process starts a second at most: its part of the bot's rate."""
+        return self.options.drain_rate / self._sharers
+
+    def divide(self, instances: int) -> None:
+        """Start and open this process's part of what the bot may, among so many that live."""
+        now, self._sharers = self._clock.now(), instances
+        self._sends.change(self.rate, now)
+        self._openings.change(self.options.open_channels_rate / instances, now)
+        self._agenda.wake(DRAIN_DM_QUEUE, now)
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether Discord refused so much of late, whatever was asked, that no DM is started."""
+        return self._out.blocks.dms_pause_until is not None
 
     def resumes_at(self) -> dt.datetime | None:
         """Return until when nothing is taken from the queue, None: it drains."""
@@ -218,7 +234,7 @@ class DmWorker:
             report = await self._out.fail_once(job.key, guild_id=job.guild_id, error=error)
         except DATABASE_ERRORS:
             _log.exception("dm_failure_not_recorded", key=str(job.key), guild=job.guild_id)
-            self._rests.pause(_DATABASE_PAUSE)
+            self._rests.pause(DATABASE_AGAIN)
             self.queue.open_again(job)
             return False
         except BaseException:
@@ -248,7 +264,7 @@ class DmWorker:
         except DATABASE_ERRORS:
             # No durable claim, nothing sent: the job has lost nothing but its turn.
             _log.exception("dm_not_claimed", key=str(job.key), guild=job.guild_id)
-            self._rests.pause(_DATABASE_PAUSE)
+            self._rests.pause(DATABASE_AGAIN)
             self.queue.put_back(job)
             return
         except Exception:  # noqa: BLE001 -- whoever owns the job must hear of its end

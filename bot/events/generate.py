@@ -34,8 +34,7 @@ _log = structlog.get_logger(__name__)
 CASCADED_FIELDS: tuple[str, ...] = tuple(DiscordEventConfigMixin._meta.fields_map)  # noqa: SLF001 -- how the ORM tells
 """Every field of the mixin, read off the class: one added there is copied by itself."""
 
-# A zone or a rule that this version cannot read is that series' own fault: KeyError is ZoneInfoNotFoundError's base.
-_SERIES_ERRORS: tuple[type[Exception], ...] = (*DATABASE_ERRORS, ValueError, KeyError)
+_SERIES_AGAIN = dt.timedelta(minutes=1)
 # As the query gives it: building a model per series and hour would be half of the pass.
 _SeriesRow = tuple[Any, ...]
 # Every state is named for the sake of the index over state and time; without it each pass reads all events ever.
@@ -152,6 +151,7 @@ class Generator:
     async def generate_upcoming_events(self, now: dt.datetime) -> dt.datetime | None:
         """Make what is missing, heal missing due rows, follow a change of the zone data; return the next moment."""
         made = moved = 0
+        again = self._every
         skipped, stored = await _exceptions(), await _stored_ahead(now)
         for row in await _active_series():
             try:
@@ -161,14 +161,16 @@ class Generator:
                 if not wanted.keys() <= known.keys():
                     made += await _generate(planned.series_id, now)
                 moved += await self._follow_zone(wanted, known, now)
-            except _SERIES_ERRORS:
+            except Exception as error:  # noqa: BLE001 -- logged: what cannot be read is that series' own fault
                 _log.exception("series_not_generated", series=row[0])
+                if isinstance(error, DATABASE_ERRORS):
+                    again = min(again, _SERIES_AGAIN)  # no fault of the series, which must not wait for an hour
         healed = await _heal(now)
         if made or moved or healed:
             _log.info("events_generated", made=made, moved=moved)
             for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS):
                 self._agenda.wake(body, now)
-        return now + self._every
+        return now + again
 
     async def _follow_zone(self, wanted: dict[str, Occurrence], known: dict[str, Stored], now: dt.datetime) -> int:
         """Move events whose slot has another instant since the zone data changed; what was sent for stays."""

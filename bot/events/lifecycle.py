@@ -16,7 +16,7 @@ from bot.events.posts import mark_changed
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
-from bot.transactions import DATABASE_ERRORS, atomic, fetch, moment
+from bot.transactions import atomic, fetch, moment
 from models.event import Event
 from models.states import EventState
 
@@ -119,7 +119,7 @@ class Lifecycle:
             moved = await move(
                 event, allowed={event.state}, to=to, now=now, debounce=self._debounce, instance=self._instance
             )
-        except DATABASE_ERRORS:
+        except Exception:  # noqa: BLE001 -- logged: one that cannot be read must not keep the others where they are
             _log.exception("event_not_moved", guild=event.guild_id, event_id=event.id, to=to.value)
             return
         if not moved:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from bot.clock import LeaseClock
+from bot.leases.leader import Leadership
 from bot.transactions import atomic
 from models.instance import Instance
 
@@ -28,7 +29,12 @@ def new_instance_id() -> str:
 
 
 class InstanceRegister:
-    """This process's own row."""
+    """
+    This process's own row, and what it tells of the others.
+
+    ``share`` is told how many processes live, this one included, whenever that has changed: what Discord allows the bot
+    is divided among them. ``dead_after``: a silence after which one is dead, and its turns to lead are another's.
+    """
 
     def __init__(
         self,
@@ -38,6 +44,8 @@ class InstanceRegister:
         lease_clock: LeaseClock,
         keep_name: Callable[[], Awaitable[None]] | None = None,
         follow: Callable[[dt.datetime], dt.timedelta] | None = None,
+        share: Callable[[int], None] | None = None,
+        dead_after: dt.timedelta = dt.timedelta(seconds=30),
         shard_ids: Sequence[int] = (),
     ) -> None:
         self.instance = instance
@@ -45,20 +53,27 @@ class InstanceRegister:
         self._lease_clock = lease_clock
         self._keep_name = keep_name
         self._follow = follow
+        self._share = share
+        self._dead_after = dead_after
+        self._seen = self._alive = 1
         self._ahead_by = dt.timedelta(0)
         self._shard_ids = list(shard_ids)
+        self.leadership = Leadership(instance, lease_clock=lease_clock, term=dead_after)
 
     async def enter(self) -> int:
         """Write this process's row and remove those of its dead predecessors; return how many there were."""
         now = await self._agreed()
 
         async def _unit() -> int:
-            gone = await Instance.filter(name=self._name).exclude(id=self.instance).delete()
+            dead = [row.id for row in await Instance.filter(name=self._name).exclude(id=self.instance)]
+            await self.leadership.give_up(dead)
+            gone = await Instance.filter(id__in=dead).delete()
             gone += await Instance.filter(heartbeat_at__lt=now - _FORGOTTEN_AFTER).delete()
             await self._write(now)
             return gone
 
         gone = await atomic(_unit)
+        await self._count(now)
         _log.info("instance_started", instance=self.instance, name=self._name, predecessors=gone)
         return gone
 
@@ -74,7 +89,25 @@ class InstanceRegister:
         now = await self._agreed()
         if not await Instance.filter(id=self.instance).update(heartbeat_at=now):
             await self._write(now)
+        await self.leadership.keep(now)
+        await self._count(now)
         return None
+
+    async def _count(self, now: dt.datetime) -> None:
+        """
+        Tell how many processes live, where that has changed.
+
+        Fewer are believed at the second look only: after an outage of the database, or of this process, the others may
+        be about to say that they live.
+        """
+        others = Instance.filter(heartbeat_at__gt=now - self._dead_after).exclude(id=self.instance)
+        before, self._seen = self._seen, 1 + await others.count()
+        alive = max(before, self._seen)
+        if alive != self._alive:
+            _log.info("instances_alive", count=alive, instance=self.instance)
+            self._alive = alive
+            if self._share is not None:
+                self._share(alive)
 
     async def _agreed(self) -> dt.datetime:
         """Return the lease clock's moment, and let the process's own clock go by it."""
@@ -90,5 +123,6 @@ class InstanceRegister:
         await row.save(force_create=True)
 
     async def leave(self) -> None:
-        """Remove this process's row: whatever it still holds is nobody's from now on."""
+        """Remove this process's row: whatever it still holds is nobody's from now on, its turns to lead too."""
+        await self.leadership.give_up([self.instance])
         await Instance.filter(id=self.instance).delete()

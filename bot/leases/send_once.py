@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -37,8 +37,8 @@ from bot.leases.recorder import Outcome, OutcomeRecorder
 from bot.leases.reports import SendReport, SendResult, WithdrawnError
 from bot.leases.under_way import UnderWay
 from bot.message.outgoing import OutgoingMessage
-from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import SWEEP_STALE_DISCORD_LEASES
+from bot.scheduling.agenda import DATABASE_AGAIN, Agenda
+from bot.scheduling.bodies import SENDERS, SWEEP_STALE_DISCORD_LEASES
 from bot.transactions import DATABASE_ERRORS
 
 _log = structlog.get_logger(__name__)
@@ -55,7 +55,7 @@ RESEND_AFTER = dt.timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class SendOptions:
-    """``concurrent_sends``: attempts under way at once; ``backoff``: how long failures wait."""
+    """``concurrent_sends``: posts under way at once; ``backoff``: how long failures wait."""
 
     concurrent_sends: int = 50
     backoff: Backoff = field(default_factory=Backoff)
@@ -93,6 +93,7 @@ class OneWayOut:
         self._slots = asyncio.Semaphore(self._options.concurrent_sends)
         # Discord's bucket for messages is per channel: one at a time there, so that a lease begins at its attempt.
         self._channels: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._database_listeners: list[Callable[[Exception, dt.datetime], None]] = []
         self.under_way = UnderWay()
         self.blocks = Blocks(clock=clock, stop=stop, pause=self._options.cdn_block_pause)
         self.recorder = OutcomeRecorder(
@@ -141,7 +142,7 @@ class OneWayOut:
         """
         if self.blocks.is_paused():
             return SendReport(SendResult.FAILED_TRANSIENT)
-        async with self._turn(target), self._slots:
+        async with self._turn(target):
             if self.blocks.is_paused():  # the block may have come while this one waited
                 return SendReport(SendResult.FAILED_TRANSIENT)
             # Another call may send the key elsewhere at this moment; what it claims must not be taken for forgotten.
@@ -150,9 +151,14 @@ class OneWayOut:
             attempt = Attempt(key, guild_id, target.channel_id if target else None)
             return await self._run(attempt, self._render_and_send(attempt, target, render, not_after))
 
-    def _turn(self, target: Target | None) -> contextlib.AbstractAsyncContextManager[object]:
-        """Return what a send waits for: its turn in a channel; DMs have their own rate, and a lock each would stay."""
-        return self._channels[target.channel_id] if isinstance(target, ChannelTarget) else contextlib.nullcontext()
+    @contextlib.asynccontextmanager
+    async def _turn(self, target: Target | None) -> AsyncIterator[None]:
+        """Wait for a turn in a channel, and for one of the slots; a DM has its own pace, which waiting would bunch."""
+        if isinstance(target, ChannelTarget):
+            async with self._channels[target.channel_id], self._slots:
+                yield
+        else:
+            yield
 
     async def fail_once(self, key: MessageKey, *, guild_id: int | None, error: SendError) -> SendReport:
         """
@@ -173,6 +179,8 @@ class OneWayOut:
             return await work
         except BaseException as error:
             self._look_later()
+            if isinstance(error, DATABASE_ERRORS):
+                self.try_again_soon(error)
             was_abandoned = self.under_way.is_abandoned(attempt.key) and isinstance(error, asyncio.CancelledError)
             if not was_abandoned or task.uncancel() > 0:
                 raise
@@ -202,6 +210,18 @@ class OneWayOut:
         if lease is None:
             return SendReport(SendResult.ALREADY_CLAIMED)
         return await self._deliver(attempt, lease, target, message, self._guard(lease, not_after, asked))
+
+    def on_database_error(self, listener: Callable[[Exception, dt.datetime], None]) -> None:
+        """Tell ``listener`` of every error for which nothing could be claimed."""
+        self._database_listeners.append(listener)
+
+    def try_again_soon(self, error: Exception) -> None:
+        """Let whoever sends come again in a few seconds: the database did not do, or not answer, what was asked."""
+        for listener in self._database_listeners:
+            listener(error, self._clock.now())
+        # The sweep first: a claim of which only the answer was lost keeps the poll from seeing what is due.
+        for body in (SWEEP_STALE_DISCORD_LEASES, *SENDERS):
+            self._agenda.wake(body, self._clock.now() + DATABASE_AGAIN)
 
     def _look_later(self) -> None:
         self._agenda.wake(SWEEP_STALE_DISCORD_LEASES, self._clock.now() + RESEND_AFTER)

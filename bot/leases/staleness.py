@@ -12,6 +12,7 @@ class Holder(StrEnum):
     """Who has an open lease, seen from this process."""
 
     MINE_RUNNING = "mine_running"
+    MINE_UNSENT = "mine_unsent"
     MINE_UNKNOWN = "mine_unknown"
     OTHER = "other"
 
@@ -35,7 +36,8 @@ def reconcilable_at(row: HeldRow, holder: Holder, options: SweepOptions) -> dt.d
 
     A lease of a running task of this process, or of another that lives, waits for the timeout. One whose outcome this
     process does not know, or whose instance is dead or gone, waits for that minute only; the parent of a fan-out, which
-    has no message of its own, for nothing more once its instance is dead or gone.
+    has no message of its own, for nothing more once its instance is dead or gone. What this process claimed without
+    hearing of it, so that no request was written, waits for nothing.
     """
     # Without a marker no request can have left: such a row waits for nothing but its holder.
     earliest = row.last_touched + (RESEND_AFTER if row.marker is not None else dt.timedelta(0))
@@ -43,6 +45,8 @@ def reconcilable_at(row: HeldRow, holder: Holder, options: SweepOptions) -> dt.d
     match holder:
         case Holder.MINE_RUNNING:
             return timeout
+        case Holder.MINE_UNSENT:
+            return row.last_touched
         case Holder.MINE_UNKNOWN:
             return earliest
         case Holder.OTHER:

@@ -22,13 +22,12 @@ from bot.leases.send_once import OneWayOut
 from bot.leases.staleness import Holder, SweepOptions, reconcilable_at
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, DRIVE_FAN_OUTS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES
+from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, SENDERS, TELL_OPS_NOTES
 from bot.scheduling.registry import REMINDERS, registered
 from bot.transactions import atomic, fetch, moment
 
 _log = structlog.get_logger(__name__)
 
-_RESENDERS = (CHECK_EVENT_REMINDERS, DRIVE_FAN_OUTS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES)
 # Whose open row is removed once it is known that nothing arrived: a poll, or a running fan-out, claims it anew.
 _REMINDER_SOURCES = frozenset(entry.log_source for entry in REMINDERS) | frozenset(SIDE_POSTS)
 # Sources whose id is an event's: their open rows end with the event's start.
@@ -90,14 +89,19 @@ class Sweeper:
 
     async def _reconcile_all(self, clock: dt.datetime, now: dt.datetime) -> dt.datetime | None:
         visits: list[_Visit] = []
-        for row in await ledger.held_rows():
+        asked = self._out.under_way.asked_rows()
+        rows = await ledger.held_rows()
+        # Asked before it was read, and not open: closed by a statement whose answer was lost on the way here.
+        for row_id in asked - {row.lease.id for row in rows}:
+            self._out.under_way.forget_request(row_id)
+        for row in rows:
             try:
                 visits.append(await self._visit(row, clock))
             except Exception:  # noqa: BLE001 -- one bad row must not stop the rest
                 _log.exception("reconcile_failed", key=str(row.lease.key), guild=row.guild_id)
                 visits.append(_Visit(again=clock + _AGAIN))
         if any(visit.released for visit in visits):
-            for body in _RESENDERS:
+            for body in SENDERS:
                 self._agenda.wake(body, now)
         if any(visit.told for visit in visits):
             self._agenda.wake(TELL_OPS_NOTES, now)
@@ -115,26 +119,27 @@ class Sweeper:
         if holder is Holder.MINE_RUNNING:
             self._out.under_way.abandon(row.lease)
             return _Visit(again=clock + dt.timedelta(seconds=1))
-        return await self._reconcile(row, clock)
+        return await self._reconcile(row, holder, clock)
 
     def _holder(self, row: HeldRow) -> Holder:
         if row.instance != self._out.instance:
             return Holder.OTHER
-        return Holder.MINE_RUNNING if self._out.is_under_way(row.lease) else Holder.MINE_UNKNOWN
+        if self._out.is_under_way(row.lease):
+            return Holder.MINE_RUNNING
+        return Holder.MINE_UNKNOWN if self._out.under_way.may_have_left(row.lease) else Holder.MINE_UNSENT
 
-    async def _reconcile(self, row: HeldRow, clock: dt.datetime) -> _Visit:
+    async def _reconcile(self, row: HeldRow, holder: Holder, clock: dt.datetime) -> _Visit:
         lease = await self._out.fence(row)
         if lease is None:
             return _Visit()
         attempt = _attempt(row)
         try:
-            found = await self._look_up(row)
+            # What this process wrote no request for needs no history.
+            found = await self._look_up(row) if holder is not Holder.MINE_UNSENT else None
         except HistoryUnreadableError as error:
             self._out.blocks.heed(error.error_class, guild_id=row.guild_id)
-            if self._out.under_way.may_have_left(lease):
-                settled = await self._stays_unknown(row, lease, clock, error)
-                return _Visit(again=None if settled else clock + _AGAIN, told=True)
-            found = None  # claimed by this process, which wrote no request: no history is needed to tell
+            settled = await self._stays_unknown(row, lease, clock, error)
+            return _Visit(again=None if settled else clock + _AGAIN, told=True)
         if found is not None:
             await self._out.recorder.finalize(Outcome(attempt, lease, found))
             self.counts.found += 1

@@ -66,6 +66,10 @@ class UnderWay:
         """Note that a row is open no more, or was not taken over after all."""
         self._asked.discard(row_id)
 
+    def asked_rows(self) -> frozenset[int]:
+        """Return the rows whose request may have left, as far as this process has not heard of their end."""
+        return frozenset(self._asked)
+
     def may_have_left(self, lease: Lease) -> bool:
         """Return whether a request for the row may have been written, as far as this process knows."""
         return lease.id in self._asked

@@ -9,7 +9,7 @@ from enum import StrEnum
 import aiohttp
 import discord
 
-from bot.database import opened, pending_migrations, place, shown_url
+from bot.database import opened, pending_migrations, place, require_durable, shown_url
 from bot.delivery.channels import PostChannel, missing_permissions
 from bot.errors import BotError
 from bot.transactions import DATABASE_ERRORS
@@ -56,6 +56,8 @@ async def findings(
             yield _database(database_url, pending)
             if not pending:
                 guilds = await GuildSettings.all()
+            if (unsafe := await _unsafe(database_url)) is not None:
+                yield unsafe
     except BotError as error:
         yield Finding(Verdict.BAD, str(error))
     except DATABASE_ERRORS as error:
@@ -83,6 +85,15 @@ def _database(url: str, pending: list[str]) -> Finding:
             f"The database at {place(url)} opens; it waits for {len(pending)} migration(s): `tocsin migrate`.",
         )
     return Finding(Verdict.GOOD, f"The database at {place(url)} opens and has every table.")
+
+
+async def _unsafe(url: str) -> Finding | None:
+    """Return what `tocsin run` would refuse the database for, None if for nothing."""
+    try:
+        await require_durable(url)
+    except BotError as error:
+        return Finding(Verdict.BAD, str(error))
+    return None
 
 
 async def _discord(token: str, guilds: list[GuildSettings]) -> AsyncIterator[Finding]:

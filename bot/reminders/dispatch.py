@@ -7,6 +7,7 @@ import structlog
 
 from bot.reminders.task_registry import TASKS, ReminderContext, ReminderTask
 from bot.scheduling.registry import ScheduledReminder
+from bot.transactions import DATABASE_ERRORS
 
 _log = structlog.get_logger(__name__)
 
@@ -46,10 +47,12 @@ class Dispatcher:
         try:
             task = self._tasks[reminder.task_name]
             result = await task(event_id, self._context)
-        except Exception:  # noqa: BLE001 -- see below
+        except Exception as error:  # noqa: BLE001 -- see below
             # One failing event must not stop the rest; its due row stays, so that the next poll tries it again.
             self.failures += 1
             _log.exception("reminder_failed", reminder=reminder.key, event_id=event_id)
+            if isinstance(error, DATABASE_ERRORS):
+                self._context.out.try_again_soon(error)
         else:
             _log.debug("reminder_done", reminder=reminder.key, event_id=event_id, outcome=result.value)
 

@@ -22,7 +22,7 @@ from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import TELL_OPS_NOTES
 from bot.scheduling.registry import ScheduledReminder, registered
-from bot.transactions import DATABASE_ERRORS, atomic, fetch, integer, moment
+from bot.transactions import atomic, fetch, integer, moment
 
 _log = structlog.get_logger(__name__)
 
@@ -94,7 +94,7 @@ class ReminderClerk:
                 async for due in find_due(reminder, now=now):
                     if self._is_available(due.guild_id):
                         self._dispatcher.dispatch(reminder, due.event_id)
-            except DATABASE_ERRORS:
+            except Exception:  # noqa: BLE001 -- logged; the other reminders are as due as before
                 _log.exception("reminder_query_failed", reminder=reminder.key)
         await self._record_missed(now)
         return await due_rows.next_due(after=now)
@@ -102,12 +102,12 @@ class ReminderClerk:
     async def _record_missed(self, now: dt.datetime) -> None:
         """Record what events began without, and tell their guilds; never send it. A failing guild stops no other."""
         by_guild: dict[int, list[due_rows.Unsent]] = {}
-        for unsent in await due_rows.begun_unsent(now=now):
+        for unsent in [*await due_rows.begun_unsent(now=now), *await due_rows.begun_unopened(now=now)]:
             by_guild.setdefault(unsent.guild_id, []).append(unsent)
         for guild_id, missed in by_guild.items():
             try:
                 count = await self._record_guild(guild_id, missed, now)
-            except DATABASE_ERRORS:
+            except Exception:  # noqa: BLE001 -- logged, and tried again at the next pass; the other guilds go on
                 _log.exception("missed_not_recorded", guild=guild_id)
                 continue
             if count:
@@ -126,7 +126,9 @@ class ReminderClerk:
         return await atomic(_unit)
 
     async def _record(self, unsent: due_rows.Unsent) -> bool:
-        if not await due_rows.remove(unsent.event_id, unsent.log_source):
+        # It holds the event also where there is no row, so that of two processes one records.
+        removed = await due_rows.remove(unsent.event_id, unsent.log_source)
+        if not removed and (unsent.has_row or await _is_logged(unsent)):
             return False
         return await ledger.record_unsent(
             MessageKey(unsent.log_source, unsent.event_id),
@@ -135,3 +137,12 @@ class ReminderClerk:
             text="the event began before it was sent",
             lease_clock=self._lease_clock,
         )
+
+
+async def _is_logged(unsent: due_rows.Unsent) -> bool:
+    rows = await fetch(
+        "SELECT id FROM discord_message_log WHERE source = $1 AND source_id = $2 AND recipient_id = 0 AND part = 0"
+        " LIMIT 1",
+        [unsent.log_source, unsent.event_id],
+    )
+    return bool(rows)

@@ -93,7 +93,14 @@ class PostUpkeep:
             except Exception:  # noqa: BLE001 -- logged; the other posts go on
                 # One that cannot be rendered must not stop the rest, nor stand before them at every pass.
                 _log.exception("post_not_synced", guild=event.guild_id, event_id=event.id)
-                await Event.filter(id=event.id).update(post_due_at=now + _RETRY_PERMANENT_AFTER)
+                await self._put_aside(event, now)
+
+    async def _put_aside(self, event: Event, now: dt.datetime) -> None:
+        try:
+            await Event.filter(id=event.id).update(post_due_at=now + _RETRY_PERMANENT_AFTER)
+        except DATABASE_ERRORS:
+            # Raised, it would end the pass while the other posts are still being edited.
+            _log.exception("post_not_put_aside", guild=event.guild_id, event_id=event.id)
 
     async def _edit(self, event: Event, channel_id: int, message_id: int, now: dt.datetime) -> None:
         target = ChannelTarget(event.guild_id, channel_id)

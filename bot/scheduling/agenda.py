@@ -10,7 +10,11 @@ import datetime as dt
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from bot.transactions import DATABASE_ERRORS
+
 _AGAIN_WITHIN = dt.timedelta(minutes=1)
+DATABASE_AGAIN = dt.timedelta(seconds=5)
+"""How soon the database is asked again for what it did not do: R5 gives a first send ten seconds once it is back."""
 
 Step = Callable[[dt.datetime], Awaitable[dt.datetime | None]]
 
@@ -57,11 +61,12 @@ class Agenda:
         Run one pass of the body and note its next moment.
 
         A wake that arrives during the pass is kept. What the body raises comes through; it then runs again after its
-        period, after a minute at most.
+        period, after a minute at most; where it was the database's fault, after five seconds.
         """
         self._moments.pop(body.name, None)
         try:
             self.wake(body.name, await body.step(now))
-        except BaseException:
-            self.wake(body.name, now + min(body.period, _AGAIN_WITHIN))
+        except BaseException as error:
+            longest = DATABASE_AGAIN if isinstance(error, DATABASE_ERRORS) else _AGAIN_WITHIN
+            self.wake(body.name, now + min(body.period, longest))
             raise

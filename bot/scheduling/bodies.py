@@ -10,3 +10,6 @@ INSTANCE_HEARTBEAT = "instance_heartbeat"
 TELL_OPS_NOTES = "tell_ops_notes"
 DRAIN_DM_QUEUE = "drain_dm_queue"
 DRIVE_FAN_OUTS = "drive_fan_outs"
+
+SENDERS = (CHECK_EVENT_REMINDERS, DRIVE_FAN_OUTS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES)
+"""Those that send, and send again what was released."""

@@ -17,17 +17,19 @@ from models.reminder_due import ReminderDue
 from models.states import EventState
 
 _CHUNK = 400
+_UNOPENED_FOR = dt.timedelta(days=1)
 # As bot.leases spells the class; leases stand above scheduling.
 _UNKNOWN_OUTCOME = "unknown_outcome"
 
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """A reminder whose event began before it was sent."""
+    """A reminder whose event began before it was sent; ``has_row`` False: as it never opened, no row said it is due."""
 
     event_id: int
     guild_id: int
     log_source: str
+    has_row: bool = True
 
 
 async def refresh(event_ids: Iterable[int], *, reminders: Sequence[ScheduledReminder] | None = None) -> None:
@@ -198,8 +200,46 @@ async def begun_unsent(*, now: dt.datetime, limit: int = 500) -> list[Unsent]:
     return [Unsent(integer(row["event_id"]), integer(row["guild_id"]), str(row["log_source"])) for row in rows]
 
 
-def _of_each_entry(query: str) -> str:
+async def begun_unopened(*, now: dt.datetime, limit: int = 500) -> list[Unsent]:
+    """
+    Return the reminders of events that began before anybody opened their sign-ups, though their moment had come.
+
+    They wait for the opening, so that no row says that they are due. One that the log knows of already is left out, and
+    so is what began more than a day ago: by then such an event is cancelled.
+    """
+    waiting = [entry for entry in registered() if EventState.UPCOMING not in entry.required_states]
+    rows = await fetch(
+        _of_each_entry(
+            "SELECT e.id AS event_id, e.guild_id, '{source}' AS log_source FROM event e"  # noqa: S608 -- our own words
+            f" WHERE e.state = '{EventState.UPCOMING.value}' AND e.scheduled_at <= $1 AND e.scheduled_at > $3"
+            " AND e.signups_open_at < e.scheduled_at AND e.{enabled} AND e.{hours} > 0{series}"
+            # In two halves, since the live and the failed rows of the log have an index each.
+            " AND NOT EXISTS (SELECT 1 FROM discord_message_log l WHERE l.source = '{source}' AND l.source_id = e.id"
+            " AND l.recipient_id = 0 AND l.part = 0 AND (l.success IS NULL OR l.success))"
+            " AND NOT EXISTS (SELECT 1 FROM discord_message_log l WHERE l.source = '{source}' AND l.source_id = e.id"
+            " AND l.recipient_id = 0 AND l.part = 0 AND NOT l.success)"
+            " ORDER BY e.scheduled_at, e.id LIMIT $2",
+            waiting,
+        ),
+        [now, limit, now - _UNOPENED_FOR],
+    )
+    return [
+        Unsent(integer(row["event_id"]), integer(row["guild_id"]), str(row["log_source"]), has_row=False)
+        for row in rows
+    ]
+
+
+def _of_each_entry(query: str, entries: Sequence[ScheduledReminder] | None = None) -> str:
     """Return one statement that asks ``query`` for every entry: each pass asks, and each statement is a round trip."""
-    # Keys and sources are the registry's own words.
-    parts = (query.format(key=entry.key, source=entry.log_source) for entry in registered())
+    # Keys, sources and fields are the registry's own words.
+    parts = (
+        query.format(
+            key=entry.key,
+            source=entry.log_source,
+            enabled=entry.enabled_field,
+            hours=entry.hours_field,
+            series=" AND e.series_id IS NOT NULL" if entry.requires_repeater else "",
+        )
+        for entry in (registered() if entries is None else entries)
+    )
     return " UNION ALL ".join(f"SELECT * FROM ({part}) AS of_entry" for part in parts)  # noqa: S608 -- as above

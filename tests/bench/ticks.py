@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from bot.reminders.fire import find_due
-from bot.scheduling.due_rows import begun_unsent, next_due
+from bot.scheduling.due_rows import begun_unopened, begun_unsent, next_due
 from bot.scheduling.registry import REMINDERS, ScheduledReminder
 from bot.transactions import Dialect, connection, dialect, fetch, integer
 from models.event_repeater import EventRepeater
@@ -92,6 +92,7 @@ def _batch(sizes: Sizes, now: dt.datetime, expected: int) -> Run:
                     found += 1
             assert found == expected, found
             assert await begun_unsent(now=now) == []
+            assert await begun_unopened(now=now) == []
             assert await next_due(after=now) is not None
 
     return _run

@@ -11,13 +11,16 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from bot import database
 from bot.clock import SystemClock
 from bot.database import (
     DatabaseLeaseClock,
     DatabaseUnavailableError,
+    OldDatabaseError,
     UnknownDatabaseError,
     dialect_of,
     opened,
+    require_durable,
     shown_url,
     sqlite_path,
 )
@@ -115,6 +118,37 @@ async def test_a_lock_whose_connection_was_lost_is_taken_again(postgres_url: str
 
         with pytest.raises(AlreadyRunningError):
             await InstanceLock(postgres_url, "host").hold()
+
+
+@pytest.mark.postgres
+async def test_a_lock_whose_session_ended_just_after_it_was_found_taken_is_taken_again(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with held(postgres_url) as lock:
+        await _cut_off_all(postgres_url)
+        really, asked = lock._take, 0
+
+        async def _take(session: asyncpg.Connection) -> bool:
+            nonlocal asked
+            asked += 1
+            return asked > 1 and await really(session)
+
+        monkeypatch.setattr(lock, "_take", _take)
+
+        await lock.hold()
+
+        assert asked == 2
+        with pytest.raises(AlreadyRunningError):
+            await InstanceLock(postgres_url, "host").hold()
+
+
+@pytest.mark.postgres
+async def test_an_older_server_is_refused_in_words(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(postgres_url):
+        monkeypatch.setattr(database, "LEAST_POSTGRES", 99)
+
+        with pytest.raises(OldDatabaseError, match=r"is PostgreSQL \d\d; Tocsin needs 99 or newer\.$"):
+            await require_durable(postgres_url)
 
 
 @pytest.mark.postgres

@@ -22,6 +22,7 @@ from models.discord_message_log import DiscordMessageLog
 from models.event import Event
 from models.event_repeater import EventRepeater
 from models.instance import Instance
+from models.leader_lease import LeaderLease
 from models.reminder_due import ReminderDue
 from models.states import EventState, Frequency
 from tests.builders import (
@@ -115,7 +116,7 @@ STEPS: st.SearchStrategy[tuple[str, tuple[object, ...]]] = st.one_of(
 
 
 async def empty() -> None:
-    for table in (ReminderDue, DiscordMessageLog, Event, EventRepeater, Instance):
+    for table in (ReminderDue, DiscordMessageLog, Event, EventRepeater, Instance, LeaderLease):
         await table.all().delete()
 
 

@@ -331,11 +331,11 @@ async def test_a_stop_whose_parent_cannot_be_dropped_is_repaired_at_the_next_sta
 async def test_a_queue_longer_than_the_lease_is_renewed_and_taken_by_nobody_else(
     database: str, discord: FakeDiscord, clock: ManualClock
 ) -> None:
-    # As 2,000 at five a second: 400 seconds, over five minutes.
+    # As 2,000 at five a second: 400 seconds, over five minutes. Each of two has half of the rate.
     people = range(101, 141)
     await signup_event(people)
     await know(people)
-    fleet = Fleet(discord, clock, options=queue_options(drain_rate=0.1))
+    fleet = Fleet(discord, clock, options=queue_options(drain_rate=0.2))
     for name in ("one", "two"):
         await fleet.start(name)
     seen: list[tuple[int, dt.datetime, dt.datetime | None]] = []
@@ -362,7 +362,8 @@ async def test_two_thousand_are_reached_in_four_hundred_seconds_beside_a_second_
     async with opened(sqlite_url):
         await signup_event(people)
         await know(people)
-        fleet = Fleet(discord, clock)
+        # Each of two has half of the rate, and one of them has all the people.
+        fleet = Fleet(discord, clock, options=queue_options(drain_rate=10.0))
         for name in ("one", "two"):
             await fleet.start(name)
 
@@ -391,7 +392,7 @@ async def test_a_process_that_stood_still_for_ten_minutes_sends_nobody_a_second_
     wake()
     await fleet.run_until(NOW + 20 * MINUTE)
 
-    assert sent_by_one == 5
+    assert sent_by_one == 3  # in 0.8 s, at half of five a second
     assert meanwhile == reached(fleet.discord) == each_once()
     assert await counts() == counted(sent=10)
     assert (len(bot.services.dms.queue), bot.services.fan_outs._running) == (0, {})

@@ -298,6 +298,7 @@ async def test_series_that_cannot_be_read_do_not_stop_the_others(database: str) 
         {"timezone": "../etc/passwd"},
         {"day_of_week": "XX", "frequency": Frequency.WEEKLY},
         {"time_of_day": "25:99"},
+        {"interval": 0},
     ]
     first = await daily(name="First")
     broken = [await daily(name=f"Broken {number}") for number in range(len(faults))]
@@ -307,7 +308,7 @@ async def test_series_that_cannot_be_read_do_not_stop_the_others(database: str) 
 
     await a_generator().generate_upcoming_events(NOON)
 
-    assert [len(await slots(one)) for one in (first, *broken, last)] == [3, 0, 0, 0, 0, 3]
+    assert [len(await slots(one)) for one in (first, *broken, last)] == [3, 0, 0, 0, 0, 0, 3]
 
 
 async def test_a_series_whose_rows_cannot_be_written_does_not_stop_the_others(

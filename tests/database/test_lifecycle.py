@@ -238,12 +238,15 @@ async def test_a_move_whose_audit_row_fails_did_not_happen(database: str, monkey
     assert await stored_due() == due
 
 
-async def test_one_move_that_fails_does_not_stop_the_rest(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [OperationalError("disk full"), ValueError("cannot be read")], ids=["row", "value"])
+async def test_one_move_that_fails_does_not_stop_the_rest(
+    database: str, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     events = [await make_event(now=NOW, starts_in=HOUR, signups_open_at=NOW) for _ in range(3)]
 
     async def _fails_for_one(event_id: int, *, now: dt.datetime, debounce: dt.timedelta) -> None:
         if event_id == events[1].id:
-            raise OperationalError("disk full")
+            raise error
         await mark_changed(event_id, now=now, debounce=debounce)
 
     monkeypatch.setattr("bot.events.lifecycle.mark_changed", _fails_for_one)

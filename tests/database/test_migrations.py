@@ -189,7 +189,7 @@ async def test_a_database_of_the_first_version_keeps_its_rows_and_its_indexes(em
 
         applied = await migrate(empty_url)
 
-        assert applied == ["0002_people"]
+        assert applied == ["0002_people", "0003_leader_lease"]
         assert (await Event.get(id=event.id)).scheduled_at == event.scheduled_at
         assert await stored_due() == {(event.id, "announcement"): NOON}
         with pytest.raises(IntegrityError):

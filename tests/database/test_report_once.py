@@ -304,24 +304,33 @@ async def test_dms_wait_for_no_turn_in_their_channel_and_leave_no_lock_behind(
     assert set(out._channels) == {70}
 
 
-async def test_dms_share_the_bound_of_everything_that_is_sent(database: str, discord: FakeDiscord) -> None:
-    out = way_out(discord, options=SendOptions(concurrent_sends=3))
-    under_way: list[int] = []
-    running = 0
+async def test_posts_share_their_slots_and_a_dm_needs_none(database: str, discord: FakeDiscord) -> None:
+    out, full, go_on = way_out(discord, options=SendOptions(concurrent_sends=3)), asyncio.Event(), asyncio.Event()
+    running = most = 0
 
-    async def _answer() -> None:
-        nonlocal running
+    async def _post() -> None:
+        nonlocal running, most
         running += 1
-        under_way.append(running)
-        for _ in range(5):
-            await asyncio.sleep(0)
+        most = max(most, running)
+        if running == 3:
+            full.set()
+        await go_on.wait()
         running -= 1
 
-    discord.answers.extend([_answer] * 12)
-    await asyncio.gather(*(report(out, MessageKey("waitlist", number, WHO)) for number in range(12)))
+    async def _dm() -> None:
+        go_on.set()  # no post ends before, and so none gives its slot to this one
 
-    assert max(under_way) <= 3
-    assert len(discord.visible) == 12
+    posts = [
+        asyncio.create_task(report(out, MessageKey("event_repost", at, part=1), target=ChannelTarget(GUILD, at)))
+        for at in range(70, 82)
+    ]
+    discord.answers.extend([_post] * 3)
+    await asyncio.wait_for(full.wait(), timeout=30)
+    discord.answers.extend([_dm, *[_post] * 9])
+    await asyncio.wait_for(asyncio.gather(report(out, MessageKey("waitlist", 1, WHO)), *posts), timeout=30)
+
+    assert most == 3
+    assert len(discord.visible) == 13
 
 
 async def test_two_dms_to_one_person_keep_their_own_keys_and_nonces(database: str, discord: FakeDiscord) -> None:

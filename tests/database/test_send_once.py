@@ -489,9 +489,19 @@ async def test_a_repeat_that_comes_too_late_leaves_the_first_request_unknown(dat
 # ------------------------------------------------------------------------------------------------ swallowed answers
 
 
-@pytest.mark.parametrize("error", [ConnectionResetError(), asyncio.CancelledError()], ids=["lost", "cancelled"])
+@pytest.mark.parametrize(
+    ("error", "looked_at_after"),
+    [(ConnectionResetError(), 5 * SECOND), (asyncio.CancelledError(), MINUTE)],
+    ids=["lost", "cancelled"],
+)
 async def test_a_claim_whose_answer_was_swallowed_is_adopted_by_its_own_process(
-    database: str, clock: ManualClock, discord: FakeDiscord, monkeypatch: pytest.MonkeyPatch, error: BaseException
+    database: str,
+    clock: ManualClock,
+    discord: FakeDiscord,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    error: BaseException,
+    looked_at_after: dt.timedelta,
 ) -> None:
     agenda = Agenda()
     out = way_out(discord, agenda=agenda)
@@ -502,7 +512,7 @@ async def test_a_claim_whose_answer_was_swallowed_is_adopted_by_its_own_process(
     open_before = (await outcomes(), discord.requests, agenda.next(SWEEP_STALE_DISCORD_LEASES))
     result = await send(out)
 
-    assert open_before == ([None], 0, clock.now() + MINUTE)
+    assert open_before == ([None], 0, clock.now() + looked_at_after)
     assert result is SendResult.SENT
     assert (len(discord.visible), await outcomes()) == (1, [True])
 

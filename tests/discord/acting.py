@@ -14,7 +14,7 @@ from bot.clock import InjectedLeaseClock
 from tests.builders import make_guild
 
 if TYPE_CHECKING:
-    from tests.discord.conftest import SimulatedDiscord
+    from tests.discord.simulated import SimulatedDiscord
 
 SLASH = 1
 

@@ -15,7 +15,7 @@ from bot.message.outgoing import Button
 from tests.discord.acting import Stage
 
 if TYPE_CHECKING:
-    from tests.discord.conftest import SimulatedDiscord
+    from tests.discord.simulated import SimulatedDiscord
 
 LABELS = {
     Verb.SIGN_UP: "Sign up",

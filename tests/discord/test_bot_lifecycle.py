@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import discord
 import pytest
+import structlog.testing
+from discord.backoff import ExponentialBackoff
 from discord.ext import commands
 
 from bot import client as client_module
@@ -21,7 +23,7 @@ from models.instance import Instance
 from tests.builders import make_event, make_guild
 
 if TYPE_CHECKING:
-    from tests.discord.conftest import SimulatedDiscord
+    from tests.discord.simulated import SimulatedDiscord
 
 NOON = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 GRACE = dt.timedelta(seconds=5)
@@ -38,6 +40,27 @@ def test_the_bot_asks_for_its_guilds_and_for_nothing_that_needs_an_approval() ->
     assert asked == {"guilds"}
     assert not {"members", "presences", "message_content"} & asked
     assert new_bot().intents == intents()
+
+
+async def test_a_gateway_that_stays_away_is_shown_with_what_the_library_stumbled_over_from_the_third_time_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries = 0
+
+    async def _connect(_: commands.Bot, *, reconnect: bool) -> None:
+        nonlocal tries
+        tries += 1
+        if tries <= 4:
+            raise AttributeError("sequence")
+
+    monkeypatch.setattr(commands.Bot, "connect", _connect)
+    monkeypatch.setattr(ExponentialBackoff, "delay", lambda _: 0.0)
+
+    with structlog.testing.capture_logs() as told:
+        await new_bot().connect()
+
+    assert [entry["event"] for entry in told] == ["gateway_not_reached"] * 4
+    assert ["exc_info" in entry for entry in told] == [False, False, True, True]
 
 
 def test_an_empty_address_leaves_the_librarys_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,10 @@ from bot.leases.ports import ChannelTarget, LeaseLostError
 from bot.message.custom_ids import Verb, encode
 from bot.message.outgoing import Button, ButtonStyle, Embed, EmbedField, OutgoingMessage
 from tests.discord.openapi import described
+from tests.official.checks import apart
 
 if TYPE_CHECKING:
-    from tests.discord.conftest import SimulatedDiscord
+    from tests.discord.simulated import SimulatedDiscord
 
 NONCE = nonce(MessageKey("event_announcement", 7), target_id=2**63 - 1)
 MARKER = "#7"
@@ -373,7 +374,7 @@ async def test_a_post_that_breaks_a_limit_is_invalid(simcord_world: "SimulatedDi
     too_long = dataclasses.replace(MESSAGE)
     object.__setattr__(too_long, "content", "x" * 2001)
 
-    with pytest.raises(SendError) as caught:
+    with apart(), pytest.raises(SendError) as caught:
         await post(simcord_world, too_long)
 
     assert (caught.value.error_class, caught.value.verdict) == (ErrorClass.INVALID, Verdict.PERMANENT)

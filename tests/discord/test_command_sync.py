@@ -18,7 +18,7 @@ from tests.discord.openapi import described
 
 if TYPE_CHECKING:
     from bot.demo.world import World
-    from tests.discord.conftest import SimulatedDiscord
+    from tests.discord.simulated import SimulatedDiscord
 
 
 def unchanged(_bot: TocsinBot) -> None: ...

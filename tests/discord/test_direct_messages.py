@@ -21,7 +21,7 @@ from bot.message.outgoing import Button, ButtonStyle, Embed, OutgoingMessage
 from tests.discord.openapi import described
 
 if TYPE_CHECKING:
-    from tests.discord.conftest import SimulatedDiscord
+    from tests.discord.simulated import SimulatedDiscord
 
 MARKER = "#7 sign-up"
 MESSAGE = OutgoingMessage(

@@ -12,7 +12,7 @@ from models.event import Event
 from tests.builders import HOUR, make_event, make_guild
 
 if TYPE_CHECKING:
-    from tests.discord.conftest import SimulatedDiscord
+    from tests.discord.simulated import SimulatedDiscord
 
 TABLES = ("guild_settings", "event_repeater", "event", "reminder_due", "discord_message_log", "ops_note", "audit_log")
 

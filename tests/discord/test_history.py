@@ -10,7 +10,7 @@ from bot.leases.send_once import snowflake_at
 from bot.message.outgoing import Embed, OutgoingMessage
 
 if TYPE_CHECKING:
-    from tests.discord.conftest import SimulatedDiscord
+    from tests.discord.simulated import SimulatedDiscord
 
 MARKER = "#7"
 LONG_AGO = 0

@@ -190,6 +190,28 @@ async def test_a_loop_survives_what_its_body_raises_and_counts_it(
     assert entry["exc_info"]
 
 
+def full_disk() -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    return error
+
+
+async def test_an_outage_of_the_database_is_one_error_of_a_loop_and_its_failures_count(
+    told: "list[EventDict]",
+) -> None:
+    step = Steps(*(full_disk() for _ in range(3)), LampError(), full_disk(), None, full_disk())
+    async with running(step) as (_, agenda, (loop,)):
+        for passes in range(1, 8):
+            await step.reached(passes)
+            await at_rest(loop)
+            agenda.wake(NAME, NOON)
+        await step.reached(8)
+        assert loop.failures == 6
+
+    # The first of each outage, and whatever else it is.
+    assert [entry["log_level"] for entry in told] == ["error", "debug", "debug", "error", "error", "error"]
+
+
 async def test_one_loop_that_fails_for_ever_leaves_the_others_alone(told: "list[EventDict]") -> None:
     bad, good = Steps(*(LampError(str(number)) for number in range(5))), Steps()
     async with running(bad, good) as (_, agenda, (failing, working)):
@@ -394,3 +416,77 @@ async def test_the_supervisor_looks_at_every_loop(monotonic: Monotonic, monkeypa
 
         await one.reached(2)
         await other.reached(2)
+
+
+def _stumble() -> None:
+    raise LampError
+
+
+async def test_a_supervisor_that_stumbles_over_one_loop_looks_after_the_others(
+    monotonic: Monotonic, monkeypatch: pytest.MonkeyPatch, told: "list[EventDict]"
+) -> None:
+    monkeypatch.setattr(loops_module, "_SUPERVISE_SECONDS", 0.0)
+    one, other = Steps(), Steps()
+    async with running(one, other) as (_, _, (stumbling, _)):
+        await one.reached(1)
+        await other.reached(1)
+        monkeypatch.setattr(stumbling, "restart_if_overdue", _stumble)
+        monotonic.advance(4 * PERIOD)
+
+        await other.reached(2)
+
+    assert "loop_not_looked_after" in {entry["event"] for entry in told}
+
+
+# ------------------------------------------------------------------------------------------- a clock that is set back
+
+
+class WallClock(dt.datetime):
+    """The clock that the library counts by, set back by hand."""
+
+    behind = dt.timedelta(0)
+
+    @classmethod
+    def now(cls, tz: dt.tzinfo | None = None) -> "WallClock":
+        return super().now(tz) - cls.behind
+
+
+@pytest.fixture
+def wall_clock(monkeypatch: pytest.MonkeyPatch) -> type[WallClock]:
+    monkeypatch.setattr(WallClock, "behind", dt.timedelta(0))
+    monkeypatch.setattr(dt, "datetime", WallClock)
+    return WallClock
+
+
+async def test_a_clock_that_is_set_back_while_a_loop_sleeps_does_not_stall_it(
+    wall_clock: type[WallClock], told: "list[EventDict]"
+) -> None:
+    step = Steps()
+    async with running(step) as (_, agenda, (loop,)):
+        await step.reached(1)
+        await at_rest(loop)
+        wall_clock.behind = 10 * PERIOD
+
+        for passes in range(2, 6):
+            agenda.wake(NAME, NOON)
+            await step.reached(passes)
+            await at_rest(loop)
+
+        assert loop.is_running
+
+    assert [entry["event"] for entry in told] == ["clock_set_back"]
+
+
+async def test_a_clock_that_is_set_back_at_a_stop_starts_nothing_anew(wall_clock: type[WallClock]) -> None:
+    gate = asyncio.Event()
+    step = Steps(gate)
+    async with running(step) as (loops, _, _):
+        await step.reached(1)
+        wall_clock.behind = 10 * PERIOD
+        stopping = asyncio.create_task(loops.stop(grace=dt.timedelta(seconds=10)))
+        await asyncio.sleep(0)
+        gate.set()
+        await stopping
+        await asyncio.sleep(0)
+
+    assert step.passes == 1

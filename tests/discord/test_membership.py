@@ -14,7 +14,7 @@ from bot.delivery.membership import Membership, MembershipUnknownError, NotAMemb
 from bot.errors import BotError
 
 if TYPE_CHECKING:
-    from tests.discord.conftest import SimulatedDiscord
+    from tests.discord.simulated import SimulatedDiscord
 
 GUILD, ADA, ROLE = 7, 11, 5
 

@@ -17,7 +17,7 @@ from models.states import EventState
 from tests.builders import make_guild, utc
 
 if TYPE_CHECKING:
-    from tests.discord.conftest import SimulatedDiscord
+    from tests.discord.simulated import SimulatedDiscord
 
 RAID = {
     "name": "Raid night @everyone",

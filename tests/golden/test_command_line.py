@@ -279,6 +279,38 @@ def test_simulate_without_members_sends_posts_alone(tmp_path: Path) -> None:
     assert "ok=1 lost=0 duplicated=0 unexpected=0" in done.stderr
 
 
+def test_simulate_with_faults_loses_and_doubles_nothing_and_replays_to_the_same_trace(tmp_path: Path) -> None:
+    document = schedule_file(tmp_path, {"series": mixed_schedule()["series"][:6]})
+    arguments = ("--start", "2026-03-01", "--days", "3", "--all-reminders", "--faults", "--seed", "4", "--crashes", "2")
+
+    runs = [
+        subprocess.run(
+            [sys.executable, "-m", "bot", "simulate", document, *arguments],
+            cwd=tmp_path,
+            env=environment() | {"PYTHONHASHSEED": seed_of_hashes},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for seed_of_hashes in ("1", "2")
+    ]
+
+    assert runs[0].stdout == runs[1].stdout
+    assert runs[0].stderr == runs[1].stderr
+    told = dict(pair.split("=") for pair in runs[0].stderr.split())
+    assert {name: told[name] for name in ("seed", "lost", "duplicated", "unexpected", "unknown")} == {
+        "seed": "4",
+        "lost": "0",
+        "duplicated": "0",
+        "unexpected": "0",
+        "unknown": "0",
+    }
+    assert int(told["faults"]) > 20
+    assert int(told["crashes"]) >= 2
+    assert int(told["attempted"]) > int(told["acknowledged"])
+    assert len(told["trace"]) == 16
+
+
 def test_a_simulation_told_to_stop_ends_soon_and_leaves_no_open_lease(tmp_path: Path) -> None:
     document = schedule_file(tmp_path, mixed_schedule())
     database = tmp_path / "simulated.db"

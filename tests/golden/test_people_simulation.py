@@ -119,7 +119,7 @@ async def test_without_the_childrens_leases_the_same_crashes_double(
 
     monkeypatch.setattr(ParentLeases, "hold", _forgetful)
 
-    counts, seen = await run(with_all_reminders(mixed_schedule()), f"sqlite://{tmp_path}/fresh.db", days=6, crashes=20)
+    counts, seen = await run(with_all_reminders(mixed_schedule()), f"sqlite://{tmp_path}/fresh.db", days=6, crashes=40)
 
     assert max(Counter(one.key for one in seen if one.recipient is not None).values()) >= 2
     assert counts.duplicated >= 3

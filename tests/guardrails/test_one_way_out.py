@@ -19,8 +19,9 @@ ONE_WAY_OUT = {
 }
 # What is called like a send, and puts nothing on a screen.
 NO_SENDS = {
-    # The simulated crash is put round the client's transport; it sends nothing of its own.
+    # Simulated crashes and faults are put round the client's transport; they send nothing of their own.
     ("bot/demo/crashes.py", "http.request"),
+    ("bot/demo/faulty_transport.py", "http.request"),
     # Opens the channel of a DM, which nobody sees before something is sent there.
     ("bot/delivery/channel_poster.py", "self._client.create_dm"),
     # What the plan of a fan-out says about its post: if it sent past the one way out, it would be found where it does.

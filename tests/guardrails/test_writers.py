@@ -15,6 +15,7 @@ WRITERS = {
     "audit_log": set[str](),
     "ops_note": {"bot/ops_notes.py"},
     "instance": set[str](),
+    "leader_lease": {"bot/leases/leader.py"},
     "event_signup": set[str](),
     "repeater_subscription": set[str](),
     "player_profile": set[str](),

@@ -67,20 +67,24 @@ async def test_a_wake_during_the_pass_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("period", "again"),
-    [(dt.timedelta(seconds=30), dt.timedelta(seconds=30)), (dt.timedelta(hours=1), MINUTE)],
-    ids=["a short period", "an hour"],
+    ("period", "error", "again"),
+    [
+        pytest.param(dt.timedelta(seconds=30), KeyError("a bug"), dt.timedelta(seconds=30), id="a short period"),
+        pytest.param(dt.timedelta(hours=1), KeyError("a bug"), MINUTE, id="an hour"),
+        pytest.param(dt.timedelta(hours=1), ConnectionResetError(), dt.timedelta(seconds=5), id="the database"),
+        pytest.param(dt.timedelta(seconds=2), ConnectionResetError(), dt.timedelta(seconds=2), id="at most a period"),
+    ],
 )
-async def test_a_pass_that_raises_says_so_and_comes_again_within_a_minute(
-    period: dt.timedelta, again: dt.timedelta
+async def test_a_pass_that_raises_says_so_and_comes_again_soon(
+    period: dt.timedelta, error: Exception, again: dt.timedelta
 ) -> None:
     agenda = Agenda()
     agenda.wake("look", NOW)
 
     async def _step(now: dt.datetime) -> dt.datetime | None:
-        raise ConnectionResetError
+        raise error
 
-    with pytest.raises(ConnectionResetError):
+    with pytest.raises(type(error)):
         await agenda.run(Body("look", period, _step), NOW)
 
     assert agenda.next("look") == NOW + again

@@ -41,6 +41,15 @@ def test_a_rest_for_another_reason_is_not_called_an_outage() -> None:
     assert says == f"Direct messages rest for now; everything is kept and goes on <t:{STAMP}:F> (<t:{STAMP}:R>)."
 
 
+def test_a_rest_since_discord_refused_too_much_says_so() -> None:
+    says = status_text(replace(IDLE, resumes_at=NOON, is_held_back=True)).splitlines()[1]
+
+    assert says == (
+        "Discord refused too many requests of late, so I hold back:"
+        f" everything is kept and goes on <t:{STAMP}:F> (<t:{STAMP}:R>)."
+    )
+
+
 def test_failures_are_told_newest_first_and_as_typed() -> None:
     failures = [
         RecentFailure(NOON, 1, 501, "403 50007: Cannot"),

@@ -49,6 +49,10 @@ def test_what_this_process_does_not_know_waits_a_minute(shift: dt.timedelta, exp
     assert may_be_looked_into(row, Holder.MINE_UNKNOWN, MINUTE + shift) is expected
 
 
+def test_what_this_process_claimed_without_hearing_of_it_waits_for_nothing() -> None:
+    assert may_be_looked_into(held(heartbeat=MINUTE), Holder.MINE_UNSENT, dt.timedelta(0))
+
+
 @pytest.mark.parametrize(("shift", "expected"), BOUNDARIES)
 def test_a_running_task_of_this_process_keeps_its_lease_for_five_minutes(shift: dt.timedelta, expected: bool) -> None:
     row = held(heartbeat=dt.timedelta(0))

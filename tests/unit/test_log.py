@@ -4,13 +4,19 @@ import io
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator
+from types import SimpleNamespace
 from typing import Literal
 
+import aiohttp
+import asyncpg
+import discord
 import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
+from tortoise.exceptions import IntegrityError, ValidationError
 
 from bot import log
 from bot.log import configure_logging, hide_secret, keep_secrets
@@ -373,3 +379,99 @@ def test_a_random_secret_is_found_however_it_is_quoted(secret: str, around: str)
         kept = keep_secrets(None, "info", {"event": "x", "field": text})
         assert secret not in str(kept["field"])
         assert "[hidden]" in str(kept["field"])
+
+
+def _told_by_postgres() -> Exception:
+    told: Exception = asyncpg.NotNullViolationError('null value in column "name" violates not-null constraint')
+    vars(told)["detail"] = "Failing row contains (1, planted)."
+    return told
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (_told_by_postgres(), 'null value in column "name" violates not-null constraint'),
+        (IntegrityError(_told_by_postgres()), 'null value in column "name" violates not-null constraint'),
+        (
+            asyncpg.DataError("invalid input for query argument $1: 'planted' ('utf-8' codec can't encode)"),
+            "invalid input for query argument $1: [hidden]t encode)",
+        ),
+        (
+            asyncpg.InvalidTextRepresentationError('invalid input syntax for type bigint: "planted"'),
+            "invalid input syntax for type bigint: [hidden]",
+        ),
+        (ValidationError("name: Length of 'planted' 101 > 100"), "name: Length of [hidden] 101 > 100"),
+        (sqlite3.OperationalError('near "SELEC": syntax error'), 'near "SELEC": syntax error'),
+        (ExceptionGroup("two", [_told_by_postgres()]), "two (1 sub-exception)"),
+        (ValueError("what the bot itself says 'stays'"), "what the bot itself says 'stays'"),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, Exception) else "",
+)
+def test_a_traceback_says_what_the_database_refused_and_not_with_which_text(error: Exception, shown: str) -> None:
+    stream = io.StringIO()
+    configure_logging("debug", "json", stream)
+    outer = LookupError()
+    outer.__cause__ = error
+    structlog.get_logger("bot").error("failed", exc_info=outer)
+
+    written = json.loads(stream.getvalue())["exception"]
+    assert shown in written
+    assert "planted" not in written
+    assert "LookupError" in written
+
+
+async def refused_by_a_database() -> None:
+    await asyncpg.connect("postgresql://u@127.0.0.1:1/x", timeout=5)
+
+
+async def refused_by_anybody() -> None:
+    raise ConnectionRefusedError
+
+
+async def no_answer_of_anybody() -> None:
+    raise TimeoutError
+
+
+async def refused_by_discord() -> None:
+    raise aiohttp.ClientOSError("cut")
+
+
+async def disk_is_full() -> None:
+    raise asyncpg.DiskFullError("x")
+
+
+@pytest.mark.parametrize(
+    ("fails", "says"),
+    [
+        (refused_by_a_database, "it cannot be reached"),
+        (disk_is_full, "its disk is full"),
+        (refused_by_anybody, None),
+        (no_answer_of_anybody, None),
+        (refused_by_discord, None),
+    ],
+)
+async def test_only_the_databases_own_trouble_is_told_without_its_traceback(
+    fails: Callable[[], Awaitable[None]], says: str | None
+) -> None:
+    stream = io.StringIO()
+    configure_logging("debug", "json", stream)
+    try:
+        await fails()
+    except Exception:  # noqa: BLE001
+        structlog.get_logger("bot").exception("failed")
+
+    written = json.loads(stream.getvalue())
+    assert written.get("database") == says
+    assert ("exception" in written) is (says is None)
+
+
+def test_a_refusal_of_discords_names_the_field_and_not_what_stood_in_it() -> None:
+    stream = io.StringIO()
+    configure_logging("debug", "json", stream)
+    answer = SimpleNamespace(status=400, reason="Bad Request")
+    told = {"code": 50035, "message": 'Invalid Form Body\nIn nonce: Value "planted" is not int.'}
+    structlog.get_logger("bot").error("failed", exc_info=discord.HTTPException(answer, told))
+
+    written = json.loads(stream.getvalue())["exception"]
+    assert "In nonce: Value [hidden] is not int." in written
+    assert "planted" not in written

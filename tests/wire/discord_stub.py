@@ -2,7 +2,7 @@
 A very small Discord on loopback: just enough gateway and REST for ``tocsin run`` to be a process of its own.
 
 It keeps what was delivered across the bot's deaths. It knows one guild, two channels and one bot. An unknown route is
-404 and noted in ``unknown``.
+404 and noted in ``unknown``. Its time is the real one unless it is given another.
 """
 
 import asyncio
@@ -11,12 +11,16 @@ import datetime as dt
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from email.utils import format_datetime
 from typing import Any
 
-from aiohttp import WSMsgType, web
+from aiohttp import web
 from aiohttp.typedefs import Middleware
+
+from tests.official.checks import checked_by_openapi
+from tests.wire.gateway import Gateway
 
 GUILD, CHANNEL, OPS, BOT = 9001, 9002, 9003, 9004
 _EPOCH = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
@@ -24,16 +28,34 @@ _EPOCH = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
 _ALL_PERMISSIONS = str(((1 << 50) - 1) & ~(1 << 3))
 
 
-def snowflake(sequence: int) -> int:
-    elapsed = dt.datetime.now(dt.UTC) - _EPOCH  # noqa: TID251 -- the stub is Discord: its ids are of the real time
-    return (int(elapsed.total_seconds() * 1000) << 22) | (sequence & 0xFFF)
+def _real_time() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)  # noqa: TID251 -- the stub is Discord: its time is the real one
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request for a new message, whatever became of it."""
+
+    at: dt.datetime
+    channel_id: int
+    body: dict[str, Any]
 
 
 @dataclass
 class DiscordStub:
-    """One bot's Discord; ``messages`` by channel, oldest first; ``hold_answers`` keeps a message's answer back."""
+    """
+    One bot's Discord; ``messages`` by channel, oldest first; ``answer``, once cleared, keeps a message's answer back.
+
+    ``now`` tells its time: ids, timestamps and the Date of every answer are of it. ``nonce_window``: how long an
+    enforced nonce is remembered, None: for ever. ``closed_dms``: people who take no DM. ``asked``: every request for a
+    message.
+    """
 
     base: str = ""
+    now: Callable[[], dt.datetime] = _real_time
+    nonce_window: dt.timedelta | None = None
+    closed_dms: set[int] = field(default_factory=set)
+    asked: list[Asked] = field(default_factory=list)
     messages: dict[int, list[dict[str, Any]]] = field(default_factory=lambda: {CHANNEL: [], OPS: []})
     nonces: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
@@ -42,14 +64,20 @@ class DiscordStub:
     edits: int = 0
     deferred: dict[str, float] = field(default_factory=dict)
     answered: dict[str, tuple[float, str]] = field(default_factory=dict)
-    dispatch: Callable[[str, object], Awaitable[None]] | None = None
-    identified: int = 0
     refuse_token: bool = False
-    close_code: int | None = None
     overwrites: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     accepted: asyncio.Event = field(default_factory=asyncio.Event)
     answer: asyncio.Event = field(default_factory=asyncio.Event)
+    gate: Gateway = field(init=False)
     _ids: Any = field(default_factory=lambda: itertools.count(1))
+
+    def __post_init__(self) -> None:
+        self.gate = Gateway(self.ready, self.guild)
+
+    @property
+    def identified(self) -> int:
+        """How often a session was begun."""
+        return self.gate.identified
 
     @property
     def visible(self) -> list[str]:
@@ -96,26 +124,44 @@ class DiscordStub:
     async def post(self, request: web.Request) -> web.Response:
         channel_id = int(request.match_info["channel"])
         body = await request.json()
-        known = self.nonces.get((channel_id, body["nonce"])) if body.get("enforce_nonce") else None
-        message = known or self._store(channel_id, body)
+        self.asked.append(Asked(self.now(), channel_id, body))
+        if channel_id in map(dm_channel, self.closed_dms):
+            return answered({"code": 50007, "message": "Cannot send messages to this user"}, status=403)
+        message = self._known(channel_id, body) or self._store(channel_id, body)
         self.accepted.set()
         await self.answer.wait()
         return answered(message)
 
+    def _known(self, channel_id: int, body: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the message that was posted under this nonce, as long as Discord remembers it."""
+        known = self.nonces.get((channel_id, body["nonce"])) if body.get("enforce_nonce") else None
+        if known is None or self.nonce_window is None:
+            return known
+        age = self.now() - dt.datetime.fromisoformat(known["timestamp"])
+        return known if age < self.nonce_window else None
+
+    def _snowflake(self) -> str:
+        milliseconds = int((self.now() - _EPOCH).total_seconds() * 1000)
+        return str((milliseconds << 22) | (next(self._ids) & 0xFFF))
+
+    async def stamp(self, _request: web.Request, response: web.StreamResponse) -> None:
+        """Put Discord's own time on an answer."""
+        response.headers["Date"] = format_datetime(self.now(), usegmt=True)
+
     def _store(self, channel_id: int, body: dict[str, Any]) -> dict[str, Any]:
         message = self._message(channel_id, body)
-        self.messages[channel_id].append(message)
+        self.messages.setdefault(channel_id, []).append(message)
         self.nonces[channel_id, body["nonce"]] = message
         return message
 
     def _message(self, channel_id: int, body: dict[str, Any]) -> dict[str, Any]:
         return {
-            "id": str(snowflake(next(self._ids))),
+            "id": self._snowflake(),
             "channel_id": str(channel_id),
             "author": self.user(),
             "content": body.get("content") or "",
             "embeds": [{"type": "rich", **embed} for embed in body.get("embeds") or []],
-            "timestamp": dt.datetime.now(dt.UTC).isoformat(),  # noqa: TID251 -- as above
+            "timestamp": self.now().isoformat(),
             "edited_timestamp": None,
             "tts": False,
             "mention_everyone": False,
@@ -173,7 +219,7 @@ class DiscordStub:
         told: list[dict[str, Any]] = await request.json()
         self.synced.append(told)
         own = {"application_id": str(BOT), "version": "1", "default_member_permissions": None}
-        return answered([own | command | {"id": str(snowflake(next(self._ids)))} for command in told])
+        return answered([own | command | {"id": self._snowflake()} for command in told])
 
     async def open_dm(self, request: web.Request) -> web.Response:
         recipient = int((await request.json())["recipient_id"])
@@ -185,12 +231,11 @@ class DiscordStub:
 
     async def press(self, custom_id: str, user_id: int, *, message: dict[str, Any]) -> str:
         """Let a member press a button of a post; return the token that its answer comes under."""
-        assert self.dispatch is not None
         token = f"press-{next(self._ids)}"
         person = {"id": str(user_id), "username": f"user{user_id}", "discriminator": "0", "avatar": None}
         member = self.guild()["members"][0] | {"user": person, "permissions": "0"}
         interaction = {
-            "id": str(snowflake(next(self._ids))),
+            "id": self._snowflake(),
             "application_id": str(BOT),
             "type": 3,
             "token": token,
@@ -206,13 +251,13 @@ class DiscordStub:
             "authorizing_integration_owners": {},
             "attachment_size_limit": 10_000_000,
         }
-        await self.dispatch("INTERACTION_CREATE", interaction)
+        await self.gate.dispatch("INTERACTION_CREATE", interaction)
         return token
 
     async def callback(self, request: web.Request) -> web.Response:
         self.deferred[request.match_info["token"]] = time.monotonic()
         of = {"id": request.match_info["interaction"], "type": 3, "response_message_loading": True}
-        return answered({"interaction": of | {"response_message_id": str(snowflake(next(self._ids)))}})
+        return answered({"interaction": of | {"response_message_id": self._snowflake()}})
 
     async def answer_edit(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -224,35 +269,10 @@ class DiscordStub:
         self.unknown.append(f"{request.method} {request.path}")
         return answered({"code": 0, "message": "404: Not Found"}, status=404)
 
-    async def gateway(self, request: web.Request) -> web.WebSocketResponse:
-        socket = web.WebSocketResponse()
-        await socket.prepare(request)
-        sequence = itertools.count(1)
-
-        async def _dispatch(name: str, data: object) -> None:
-            await socket.send_json({"op": 0, "t": name, "s": next(sequence), "d": data})
-
-        self.dispatch = _dispatch
-        await socket.send_json({"op": 10, "d": {"heartbeat_interval": 41_250}})
-        async for frame in socket:
-            if frame.type is not WSMsgType.TEXT:
-                break
-            operation = json.loads(frame.data)["op"]
-            if operation == 1:
-                await socket.send_json({"op": 11})
-            elif operation == 2:
-                self.identified += 1
-                if self.close_code is not None:
-                    await socket.close(code=self.close_code)
-                    break
-                await _dispatch("READY", self.ready())
-                await _dispatch("GUILD_CREATE", self.guild())
-        return socket
-
     def ready(self) -> dict[str, Any]:
         gateway = self.base.replace("http", "ws") + "/gw/"
         guilds = [{"id": str(GUILD), "unavailable": True}]
-        return {"v": 10, "user": self.user(), "guilds": guilds, "session_id": "s", "resume_gateway_url": gateway} | {
+        return {"v": 10, "user": self.user(), "guilds": guilds, "resume_gateway_url": gateway} | {
             "application": {"id": str(BOT), "flags": 0}
         }
 
@@ -272,7 +292,7 @@ class DiscordStub:
             web.post(api + "/channels/{channel}/messages", self.post),
             web.get(api + "/channels/{channel}/messages", self.history),
             web.patch(api + "/channels/{channel}/messages/{message}", self.edit),
-            web.get("/gw/", self.gateway),
+            web.get("/gw/", self.gate.serve),
             web.route("*", "/{rest:.*}", self.not_here),
         ]
 
@@ -298,7 +318,8 @@ async def running_stub(
     """
     stub = stub or DiscordStub()
     stub.answer.set()
-    application = web.Application(middlewares=middlewares)
+    application = web.Application(middlewares=[checked_by_openapi, *middlewares])
+    application.on_response_prepare.append(stub.stamp)
     application.add_routes(stub.routes())
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()

@@ -11,6 +11,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.official.checks import checked_by_openapi
+
 GUILD, CHANNEL, BOT_USER = 1_000_001, 2_000_001, 3_000_001
 PERSON, DM_CHANNEL = 5_000_001, 6_000_001
 DATE = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
@@ -37,7 +39,8 @@ class Answer:
 def rate_limited(seconds: float, *, everywhere: bool = False) -> Answer:
     """Return Discord's own 429; without the Via header the library takes it for a block before Discord."""
     body = {"message": "You are being rate limited.", "retry_after": seconds, "global": everywhere}
-    return Answer(429, body, {"Via": "1.1 google", "Retry-After": str(seconds)})
+    headers = {"Via": "1.1 google", "Retry-After": str(seconds)}
+    return Answer(429, body, headers | {"X-RateLimit-Global": "true"} if everywhere else headers)
 
 
 class Stub:
@@ -62,7 +65,7 @@ class Stub:
         return sum(method == "POST" for method, _ in self.asked)
 
     async def __aenter__(self) -> Self:
-        application = web.Application()
+        application = web.Application(middlewares=[checked_by_openapi])
         base = "/api/v10"
         application.router.add_get(f"{base}/users/@me", self._served(lambda _: _user()))
         application.router.add_get(f"{base}/channels/{{channel}}", self._served(lambda _: channel_payload()))
@@ -90,7 +93,7 @@ class Stub:
 
     def _served(self, succeed: Callable[[dict[str, Any]], Any]) -> Handler:
         async def _handle(request: web.Request) -> web.StreamResponse:
-            sent = await request.json() if request.can_read_body else {}
+            sent = await request.json() if request.body_exists else {}
             self.asked.append((request.method, request.path))
             self.on_request(request.method)
             waiting = self._answers[request.method]

@@ -253,7 +253,7 @@ async def test_a_refused_token_ends_the_process_in_words(sqlite_url: str, tmp_pa
 
 async def test_a_token_that_the_gateway_refuses_ends_the_process_in_words(sqlite_url: str, tmp_path: Path) -> None:
     async with running_stub() as stub:
-        stub.close_code = 4004
+        stub.gate.close_code = 4004
         async with tocsin_run(tmp_path, stub, sqlite_url) as process:
             _, errors = await asyncio.wait_for(process.communicate(), _PATIENCE_SECONDS)
 

@@ -1,0 +1,65 @@
+"""``tocsin run`` as a process of its own while its PostgreSQL stops at once and comes back."""
+
+import asyncio
+import contextlib
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.clock import SystemClock
+from bot.database import opened
+from bot.transactions import Dialect
+from tests.builders import make_event, make_guild
+from tests.wire.discord_stub import CHANNEL, GUILD, OPS, running_stub
+from tests.wire.postgres_cluster import Cluster, own_cluster
+from tests.wire.test_run import log_rows, stop, tocsin_run, until, until_said
+
+_PATIENCE_SECONDS = 120
+pytestmark = [pytest.mark.postgres, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with own_cluster() as cluster:
+        yield cluster
+
+
+async def store_due_event(url: str, *, due_at: dt.datetime, in_new_guild: bool = False) -> None:
+    """Store an event whose announcement becomes due then."""
+    async with opened(url):
+        if in_new_guild:
+            await make_guild(GUILD, announcement_channel_id=CHANNEL, ops_channel_id=OPS)
+        await make_event(now=due_at, guild_id=GUILD, starts_in=dt.timedelta(hours=24))
+
+
+async def test_it_outlives_a_stop_of_its_server_and_posts_what_became_due_meanwhile(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        url = await stack.enter_async_context(cluster.databases.fresh(Dialect.POSTGRES))
+        await store_due_event(url, due_at=SystemClock().now(), in_new_guild=True)
+        stub = await stack.enter_async_context(running_stub())
+        process = await stack.enter_async_context(tocsin_run(tmp_path, stub, url))
+        await until(lambda: "#1" in stub.visible)
+
+        await asyncio.to_thread(cluster.stop_at_once)
+        assert process.stderr is not None
+        await until_said(process.stderr, b"database_away")
+        meanwhile = SystemClock().now()
+        await asyncio.to_thread(cluster.start)
+        # Stored no sooner than the stop was noticed: however slow the machine is, it was not posted before.
+        await store_due_event(url, due_at=meanwhile)
+        # At the next poll at the latest, half a minute later.
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            while "#2" not in stub.visible:  # noqa: ASYNC110 -- another process cannot set an event of ours
+                await asyncio.sleep(0.05)
+        await stop(process)
+        said = (await process.stderr.read()).decode()
+        rows = await log_rows(url)
+
+    assert process.returncode == 0
+    assert stub.visible == ["#1", "#2"]
+    assert [success for success, _ in rows] == [True, True]
+    assert "Traceback" not in said
