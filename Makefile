@@ -1,9 +1,10 @@
 # One word a task. Each task does all of its own set-up, in .venv and nowhere else.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 3 --dist worksteal
 UPGRADE ?=
 CHAOS_ARGS ?=
+SOAK_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +21,7 @@ COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo run test lint style types arch bench chaos screenshot migrations requirements clean
+.PHONY: help install demo run test lint style types arch bench chaos soak screenshot migrations requirements clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -54,6 +55,9 @@ bench: $(INSTALLED) ## measure; every figure beside its reference of the same ru
 
 chaos: $(INSTALLED) ## try every promise at full size and renew docs/promises.md (up to two hours); options: make chaos CHAOS_ARGS="R1 --seeds 20"
 	@$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
+
+soak: $(INSTALLED) ## 8 hours of work while the gateway drops 100 times; renews docs/promises.md; shorter, renewing nothing: make soak SOAK_ARGS="--minutes 5"
+	@$(BIN)/python -m tests.chaos.soak $(SOAK_ARGS)
 
 screenshot: $(INSTALLED) ## renew docs/demo.png: press Sign up on the demo's page in headless Chromium (Debian: chromium)
 	@$(BIN)/python -m tests.screenshot

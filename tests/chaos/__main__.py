@@ -21,10 +21,25 @@ from tests.chaos.shares import tried
 from tests.throwaway import throw_away
 
 _MODULES: tuple[str, ...] = (
+    "kill_matrix",
+    "wrong_hands",
+    "bad_input",
+    "ambiguous_sends",
+    "limits",
     "breaker",
     "dm_conservation",
+    "two_processes",
+    "database_stops",
+    "swallowed_answers",
+    "bot_days",
+    "clock_changes",
+    "loops_survive",
+    "stops",
 )
 """Each has its ``PROOFS``; a new proof is a line here."""
+
+_APART = ("soak",)
+"""Each has a ``PROOF`` with a command of its own, and a row in the same table."""
 
 
 def proofs() -> list[Proof]:
@@ -45,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [one for one in proofs() if not asked.rows or one.row in asked.rows]
     if missing := set(asked.rows) - {one.row for one in chosen}:
         parser.error(f"there is no proof of {', '.join(sorted(missing))}")
-    rows: list[table.Row] = []
+    known = table.keys_of([*proofs(), *(importlib.import_module(f"tests.chaos.{name}").PROOF for name in _APART)])
     is_broken = False
     with throw_away() as databases:
         for proof, dialect in _wanted(chosen, only=asked.database):
@@ -53,26 +68,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             began = time.monotonic()
             figures = tried(proof, seeds, dialect, databases, cores=os.cpu_count() or 1)
             today = dt.datetime.now(dt.UTC).date().isoformat()
-            row = table.row_of(proof, _name(dialect), figures, proof.judge(figures), seeds=seeds, on=today)
-            rows.append(row)
+            row = table.row_of(proof, table.name_of(dialect), figures, proof.judge(figures), seeds=seeds, on=today)
             is_broken |= "BROKEN" in row
             print(f"{' | '.join(row)} [{time.monotonic() - began:.0f} s]", flush=True)
             for fault in figures.faults:
                 print(f"  BROKEN {fault}", flush=True)
-    if not asked.dry:
-        table.PROMISES.write_text(table.renewed(table.PROMISES.read_text(), rows))
+            if not asked.dry:
+                table.renew(row, known=known)
     return int(is_broken)
 
 
 def _wanted(chosen: Sequence[Proof], *, only: str | None) -> Iterator[tuple[Proof, Dialect | None]]:
     for proof in chosen:
         for dialect in proof.dialects:
-            if only in {None, _name(dialect)}:
+            if only in {None, table.name_of(dialect)}:
                 yield proof, dialect
-
-
-def _name(dialect: Dialect | None) -> str:
-    return dialect.value if dialect is not None else "none"
 
 
 if __name__ == "__main__":

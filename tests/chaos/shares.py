@@ -3,12 +3,13 @@
 import concurrent.futures
 import logging
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import structlog
 
 from bot.transactions import Dialect
 from tests.chaos.proof import Figures, Proof, Share
+from tests.official.checks import CHECKS, watch_simulated
 from tests.throwaway import Databases
 
 # So many shares a core that one slow share does not keep the other cores waiting.
@@ -29,9 +30,21 @@ def tried(proof: Proof, seeds: Sequence[int], dialect: Dialect | None, databases
     # Spawned, not forked: a proof may fork children of its own, which must hold nothing of this process.
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(cores, mp_context=context, initializer=quiet) as pool:
-        for one in pool.map(proof.run, parts):
+        for one in pool.map(_done, [proof.run] * len(parts), parts):
             came_to.add(one)
     return came_to
+
+
+def _done(run: Callable[[Share], Figures], share: Share) -> Figures:
+    """Do one share; what it raises, or sends that Discord would not take, is a fault; the other shares go on."""
+    seeds = f"seeds {share.seeds[0]} to {share.seeds[-1]}"
+    watch_simulated()
+    try:
+        figures = run(share)
+    except Exception as error:  # noqa: BLE001 -- told as what it is
+        figures = Figures(faults=[f"{seeds}: {type(error).__name__}: {error}"])
+    figures.faults += [f"{seeds}: {one}" for one in dict.fromkeys(CHECKS.taken())]
+    return figures
 
 
 def quiet() -> None:

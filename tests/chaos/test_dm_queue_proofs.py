@@ -6,8 +6,11 @@ import pytest
 
 from bot.dm_queue import circuit_breaker
 from bot.dm_queue.circuit_breaker import CircuitBreaker
+from bot.dm_queue.job import DmJob, JobEnd
 from bot.dm_queue.queue import DmQueue
+from bot.dm_queue.worker import DmWorker
 from bot.leases.failures import ErrorClass
+from bot.leases.reports import SendReport
 from bot.transactions import Dialect
 from tests.chaos import breaker, dm_conservation
 from tests.chaos.breaker import FAILURES, OPEN_FOR, Answered, openings
@@ -52,6 +55,25 @@ def test_a_job_that_is_not_put_back_is_found(databases: Databases, monkeypatch: 
     monkeypatch.setattr(DmQueue, "put_back", lambda self, job: None)
 
     assert not conserved(databases)
+
+
+def test_fewer_operations_than_were_asked_for_are_found() -> None:
+    few = Figures(samples={"operations": [9_999.0], "asked": [10_000.0]})
+
+    assert not is_held(dm_conservation.judge(few), few)
+
+
+def test_a_dm_that_ends_twice_is_found_where_it_ends(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+    really = DmWorker._end
+
+    def _twice(self: DmWorker, job: DmJob, report: SendReport | JobEnd) -> None:
+        really(self, job, report)
+        really(self, job, report)
+
+    monkeypatch.setattr(DmWorker, "_end", _twice)
+    figures = dm_conservation.run(Share([0], None, databases), operations=4_000)
+
+    assert "missing within operation" in " ".join(figures.faults)
 
 
 @pytest.mark.parametrize("dialect", BACKENDS)

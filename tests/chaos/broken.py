@@ -1,0 +1,19 @@
+"""How a broken copy is made: a function's place taken by another, wherever it was imported."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest.mock import patch
+
+
+@contextlib.contextmanager
+def everywhere(function: Callable[..., Any], instead: Callable[..., Any]) -> Iterator[None]:
+    """Put ``instead`` in the place of a function in every module of the bot that holds it."""
+    name = function.__name__
+    modules = [one for path, one in sys.modules.items() if path.partition(".")[0] in {"bot", "cogs"}]
+    with contextlib.ExitStack() as stack:
+        for module in modules:
+            if vars(module).get(name) is function:
+                stack.enter_context(patch.object(module, name, instead))
+        yield
