@@ -18,7 +18,7 @@ from tests.chaos.broken import everywhere
 from tests.chaos.proof import Share
 from tests.throwaway import Databases
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 DIALECTS = [Dialect.SQLITE, pytest.param(Dialect.POSTGRES, marks=pytest.mark.postgres)]
 

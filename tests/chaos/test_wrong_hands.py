@@ -28,7 +28,7 @@ from tests.chaos.kept_secrets import planted_settings, secret_settings
 from tests.chaos.proof import Share
 from tests.throwaway import Databases
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.parametrize("dialect", [Dialect.SQLITE, pytest.param(Dialect.POSTGRES, marks=pytest.mark.postgres)])

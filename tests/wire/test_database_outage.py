@@ -26,12 +26,13 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
 
 
-async def store_due_event(url: str, *, due_at: dt.datetime, in_new_guild: bool = False) -> None:
-    """Store an event whose announcement becomes due then."""
+async def store_due_event(url: str, *, due_at: dt.datetime, in_new_guild: bool = False) -> str:
+    """Store an event whose announcement becomes due then; return how its post is marked."""
     async with opened(url):
         if in_new_guild:
             await make_guild(GUILD, announcement_channel_id=CHANNEL, ops_channel_id=OPS)
-        await make_event(now=due_at, guild_id=GUILD, starts_in=dt.timedelta(hours=24))
+        event = await make_event(now=due_at, guild_id=GUILD, starts_in=dt.timedelta(hours=24))
+    return f"#{event.id}"
 
 
 async def test_it_outlives_a_stop_of_its_server_and_posts_what_became_due_meanwhile(
@@ -39,10 +40,10 @@ async def test_it_outlives_a_stop_of_its_server_and_posts_what_became_due_meanwh
 ) -> None:
     async with contextlib.AsyncExitStack() as stack:
         url = await stack.enter_async_context(cluster.databases.fresh(Dialect.POSTGRES))
-        await store_due_event(url, due_at=SystemClock().now(), in_new_guild=True)
+        first = await store_due_event(url, due_at=SystemClock().now(), in_new_guild=True)
         stub = await stack.enter_async_context(running_stub())
         process = await stack.enter_async_context(tocsin_run(tmp_path, stub, url))
-        await until(lambda: "#1" in stub.visible)
+        await until(lambda: first in stub.visible)
 
         await asyncio.to_thread(cluster.stop_at_once)
         assert process.stderr is not None
@@ -50,16 +51,16 @@ async def test_it_outlives_a_stop_of_its_server_and_posts_what_became_due_meanwh
         meanwhile = SystemClock().now()
         await asyncio.to_thread(cluster.start)
         # Stored no sooner than the stop was noticed: however slow the machine is, it was not posted before.
-        await store_due_event(url, due_at=meanwhile)
+        second = await store_due_event(url, due_at=meanwhile)
         # At the next poll at the latest, half a minute later.
         async with asyncio.timeout(_PATIENCE_SECONDS):
-            while "#2" not in stub.visible:  # noqa: ASYNC110 -- another process cannot set an event of ours
+            while second not in stub.visible:  # noqa: ASYNC110 -- another process cannot set an event of ours
                 await asyncio.sleep(0.05)
         await stop(process)
         said = (await process.stderr.read()).decode()
         rows = await log_rows(url)
 
     assert process.returncode == 0
-    assert stub.visible == ["#1", "#2"]
+    assert stub.visible == [first, second]
     assert [success for success, _ in rows] == [True, True]
     assert "Traceback" not in said
