@@ -276,7 +276,7 @@ class Oracle:
             event.starts_at,
         )
 
-    # ------------------------------------------------------------------------------------- the log
+    # ----------------------------------------------------------------------------------------------------- the log
 
     def _judge_log(self) -> None:
         """What the log calls sent is visible, and what is visible is not called anything else."""

@@ -221,7 +221,7 @@ class _Server(asyncio.Protocol):
             if is_ready:
                 self._client.answered(self._take())
         if not self._client.awaits_ready:
-            # At the start, too, the two talk to and fro without an end that could be waited for.
+            # At the start, too, there is no end of their talk that could be waited for.
             self._client.say(self._take())
 
     def _take(self) -> bytes:
