@@ -22,6 +22,7 @@ class BotProcess:
 
     process: asyncio.subprocess.Process
     said_in: Path
+    told_at: float | None = None
 
     @property
     def pid(self) -> int:
@@ -39,18 +40,20 @@ class BotProcess:
 
     def tell(self, number: signal.Signals) -> None:
         """Send a signal, unless it has ended."""
+        if self.told_at is None:
+            self.told_at = time.monotonic()
         if self.code is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.send_signal(number)
 
     async def ended(self, *, within: float) -> float:
         """
-        Wait for its end; return how long that took.
+        Wait for its end; return how long after the first signal it came, without one how long this took.
 
         Raises:
             TimeoutError: it goes on.
         """
-        began = time.monotonic()
+        began = time.monotonic() if self.told_at is None else self.told_at
         async with asyncio.timeout(within):
             await self.process.wait()
         return time.monotonic() - began
