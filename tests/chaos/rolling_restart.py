@@ -9,10 +9,8 @@ import asyncio
 import contextlib
 import datetime as dt
 import random
-import signal
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 from aiohttp import web
@@ -22,10 +20,9 @@ from bot.database import opened
 from bot.transactions import Dialect, fetch, moment
 from tests.builders import DAY, make_event, make_guild
 from tests.chaos.proof import Figures, Finding, Share, none_of
+from tests.wire.bot_process import PATIENCE_SECONDS, ROOT, BotProcess, bot_process, until
 from tests.wire.discord_stub import CHANNEL, GUILD, OPS, DiscordStub, running_stub
-from tests.wire.test_run import ROOT, tocsin_run
 
-_PATIENCE_SECONDS = 90
 _GLANCE_SECONDS = 0.05
 _DEAD_FOR = dt.timedelta(minutes=2)
 _QUICK = {
@@ -82,7 +79,7 @@ class Restart:
         self._folder, self._url, self._seed = folder, url, seed
         self._chance = random.Random(seed)
         self._stack = contextlib.AsyncExitStack()
-        self._running: dict[str, asyncio.subprocess.Process] = {}
+        self._running: dict[str, BotProcess] = {}
 
     async def run(self, *, to_the_end: bool = True) -> None:
         """Roll from the first process to the fourth, and wait until all is at rest; or have the first two alone."""
@@ -104,7 +101,7 @@ class Restart:
 
     async def _start(self, name: str) -> None:
         """Start a process, and let events become due until it has announced one of them."""
-        process = tocsin_run(
+        process = bot_process(
             self._folder,
             self.stub,
             self._url,
@@ -114,7 +111,7 @@ class Restart:
             **_QUICK,
         )
         self._running[name] = await self._stack.enter_async_context(process)
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not self.senders.posted[name]:
                 await self._more_become_due(2)
                 await until(lambda: len(set(self.stub.visible)) == self.planned)
@@ -131,9 +128,8 @@ class Restart:
     async def _stop(self, name: str) -> None:
         """Stop a process in order."""
         process = self._running.pop(name)
-        process.send_signal(signal.SIGTERM)
-        await asyncio.wait_for(process.wait(), _PATIENCE_SECONDS)
-        self.statuses.append(process.returncode)
+        await process.stop()
+        self.statuses.append(process.code)
 
     async def _kill(self, name: str) -> None:
         """Kill a process as events become due: in every second unit while it waits for the answer to its post."""
@@ -143,9 +139,7 @@ class Restart:
         await self._more_become_due(4)
         if self._seed % 2 == 0:
             await until(lambda: self.senders.in_hand[name] > 0)
-        process = self._running.pop(name)
-        process.kill()
-        await process.wait()
+        await self._running.pop(name).kill()
         self.stub.answer.set()
         await self._age_what_it_held(name)
 
@@ -163,16 +157,9 @@ class Restart:
 
     async def _at_rest(self) -> None:
         """Wait until no outcome is open."""
-        async with asyncio.timeout(_PATIENCE_SECONDS), opened(self._url):
+        async with asyncio.timeout(PATIENCE_SECONDS), opened(self._url):
             while await fetch("SELECT id FROM discord_message_log WHERE success IS NULL"):  # noqa: ASYNC110 -- as below
                 await asyncio.sleep(_GLANCE_SECONDS)
-
-
-async def until(met: Callable[[], bool]) -> None:
-    """Wait for something that other processes do."""
-    async with asyncio.timeout(_PATIENCE_SECONDS):
-        while not met():  # noqa: ASYNC110 -- another process cannot set an event of ours
-            await asyncio.sleep(_GLANCE_SECONDS)
 
 
 def run(share: Share, *, broken: str = "") -> Figures:

@@ -28,11 +28,11 @@ from bot.transactions import Dialect
 from tests.chaos import table
 from tests.chaos.proof import Figures, Finding, Proof, Share, at_most, none_of
 from tests.chaos.soak_load import SoakLoad
-from tests.chaos.stop_moments import Handler, until
+from tests.chaos.stop_moments import Handler
 from tests.chaos.stops import STOP_SECONDS, traces
 from tests.chaos.watched_bot import command
 from tests.throwaway import throw_away
-from tests.wire.bot_process import BotProcess, bot_process, open_files
+from tests.wire.bot_process import BotProcess, bot_process, open_files, until
 from tests.wire.discord_stub import GUILD, OPS, DiscordStub, running_stub
 from tests.wire.gateway import RESUMED, Drop, Gateway
 

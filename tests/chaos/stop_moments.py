@@ -16,7 +16,7 @@ from aiohttp import web
 from bot.database import _MIGRATION_LOCK, place, postgres_dsn, sqlite_path
 from bot.transactions import Dialect
 from tests.chaos.stop_world import PEOPLE
-from tests.wire.bot_process import BotProcess, open_files
+from tests.wire.bot_process import BotProcess, open_files, until
 from tests.wire.discord_stub import CHANNEL, DiscordStub, dm_channel
 from tests.wire.gateway import Drop
 
@@ -187,18 +187,6 @@ class Stopping:
                 yield
         finally:
             await other.close()
-
-
-async def until(met: Callable[[], bool], *, within: float = _PATIENCE_SECONDS) -> None:
-    """
-    Wait for something that another process does.
-
-    Raises:
-        TimeoutError: it does not.
-    """
-    async with asyncio.timeout(within):
-        while not met():  # noqa: ASYNC110 -- another process cannot set an event of ours
-            await asyncio.sleep(_GLANCE_SECONDS)
 
 
 async def _either(event: asyncio.Event, process: BotProcess) -> None:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.chaos.proof import Figures, Finding, Proof, Share, at_most, none_of
-from tests.chaos.stop_moments import BEFORE_ALL, IN_ORDER, MAY_STAY_OPEN, Moment, Stopping, until
+from tests.chaos.stop_moments import BEFORE_ALL, IN_ORDER, MAY_STAY_OPEN, Moment, Stopping
 from tests.chaos.stop_world import ROWS, WANTED, half_made, left, plan, shown, two_minutes_pass, without_tables
-from tests.wire.bot_process import RUN, BotProcess, bot_process
+from tests.wire.bot_process import RUN, BotProcess, bot_process, until
 from tests.wire.discord_stub import DiscordStub, running_stub
 
 STOP_SECONDS = 10

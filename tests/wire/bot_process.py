@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,9 @@ from tests.wire.discord_stub import DiscordStub
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ("-m", "bot", "run")
+PATIENCE_SECONDS = 120
+"""How long a busy machine may take for what takes a second; nothing is concluded from how long it took."""
+_GLANCE_SECONDS = 0.02
 
 
 @dataclass(slots=True)
@@ -46,7 +49,21 @@ class BotProcess:
             with contextlib.suppress(ProcessLookupError):
                 self.process.send_signal(number)
 
-    async def ended(self, *, within: float) -> float:
+    async def stop(self) -> float:
+        """Tell it to stop and wait for its end; return how many seconds that took."""
+        self.tell(signal.SIGTERM)
+        return await self.ended()
+
+    async def kill(self) -> None:
+        """Kill it and wait for its end."""
+        self.process.kill()
+        await self.process.wait()
+
+    async def has_said(self, words: str) -> None:
+        """Wait until it has said something."""
+        await until(lambda: words in self.said())
+
+    async def ended(self, *, within: float = PATIENCE_SECONDS) -> float:
         """
         Wait for its end; return how long after the first signal it came, without one how long this took.
 
@@ -57,6 +74,18 @@ class BotProcess:
         async with asyncio.timeout(within):
             await self.process.wait()
         return time.monotonic() - began
+
+
+async def until(met: Callable[[], bool], *, within: float = PATIENCE_SECONDS) -> None:
+    """
+    Wait for something that another process does.
+
+    Raises:
+        TimeoutError: it does not.
+    """
+    async with asyncio.timeout(within):
+        while not met():  # noqa: ASYNC110 -- another process cannot set an event of ours
+            await asyncio.sleep(_GLANCE_SECONDS)
 
 
 def open_files(pid: int) -> list[str]:

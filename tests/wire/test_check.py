@@ -9,8 +9,8 @@ import pytest
 from bot.clock import SystemClock
 from bot.database import migrate, opened
 from bot.operations.guild_channels import GuildChannels, set_channels
+from tests.wire.bot_process import environment
 from tests.wire.discord_stub import BOT, CHANNEL, GUILD, OPS, DiscordStub, running_stub
-from tests.wire.test_run import environment
 
 _NOT_SEND = str(1 << 11)
 

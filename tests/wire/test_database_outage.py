@@ -12,11 +12,11 @@ from bot.clock import SystemClock
 from bot.database import opened
 from bot.transactions import Dialect
 from tests.builders import make_event, make_guild
+from tests.wire.bot_process import bot_process, until
 from tests.wire.discord_stub import CHANNEL, GUILD, OPS, running_stub
+from tests.wire.due_event import log_rows
 from tests.wire.postgres_cluster import Cluster, own_cluster
-from tests.wire.test_run import log_rows, stop, tocsin_run, until, until_said
 
-_PATIENCE_SECONDS = 120
 pytestmark = [pytest.mark.postgres, pytest.mark.timeout(300)]
 
 
@@ -42,25 +42,22 @@ async def test_it_outlives_a_stop_of_its_server_and_posts_what_became_due_meanwh
         url = await stack.enter_async_context(cluster.databases.fresh(Dialect.POSTGRES))
         first = await store_due_event(url, due_at=SystemClock().now(), in_new_guild=True)
         stub = await stack.enter_async_context(running_stub())
-        process = await stack.enter_async_context(tocsin_run(tmp_path, stub, url))
+        process = await stack.enter_async_context(bot_process(tmp_path, stub, url))
         await until(lambda: first in stub.visible)
 
         await asyncio.to_thread(cluster.stop_at_once)
-        assert process.stderr is not None
-        await until_said(process.stderr, b"database_away")
+        await process.has_said("database_away")
         meanwhile = SystemClock().now()
         await asyncio.to_thread(cluster.start)
         # Stored no sooner than the stop was noticed: however slow the machine is, it was not posted before.
         second = await store_due_event(url, due_at=meanwhile)
         # At the next poll at the latest, half a minute later.
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            while second not in stub.visible:  # noqa: ASYNC110 -- another process cannot set an event of ours
-                await asyncio.sleep(0.05)
-        await stop(process)
-        said = (await process.stderr.read()).decode()
+        await until(lambda: second in stub.visible)
+        await process.stop()
+        said = process.said()
         rows = await log_rows(url)
 
-    assert process.returncode == 0
+    assert process.code == 0
     assert stub.visible == [first, second]
     assert [success for success, _ in rows] == [True, True]
     assert "Traceback" not in said

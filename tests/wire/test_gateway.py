@@ -7,10 +7,10 @@ import pytest
 
 from bot.database import opened
 from bot.transactions import fetch
-from tests.wire.bot_process import BotProcess, bot_process
+from tests.wire.bot_process import BotProcess, bot_process, until
 from tests.wire.discord_stub import CHANNEL, GUILD, OPS, DiscordStub, running_stub
+from tests.wire.due_event import plan_one_due_event
 from tests.wire.gateway import RESUMED, Drop
-from tests.wire.test_run import plan_one_due_event, until
 
 pytestmark = pytest.mark.timeout(120)
 

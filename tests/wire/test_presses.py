@@ -13,8 +13,8 @@ from bot.message.custom_ids import Verb, encode
 from bot.transactions import fetch
 from models.states import EventState
 from tests.builders import HOUR, make_event, make_guild
+from tests.wire.bot_process import bot_process, until
 from tests.wire.discord_stub import CHANNEL, GUILD, OPS, DiscordStub, running_stub
-from tests.wire.test_run import stop, tocsin_run, until
 
 PRESSES, PLACES = 200, 150
 _SPREAD_SECONDS = 2
@@ -54,13 +54,13 @@ async def test_two_hundred_presses_in_two_seconds_are_all_recorded_and_answered(
     sqlite_url: str, tmp_path: Path
 ) -> None:
     event_id = await plan_an_open_event(sqlite_url)
-    async with running_stub() as stub, tocsin_run(tmp_path, stub, sqlite_url) as process:
+    async with running_stub() as stub, bot_process(tmp_path, stub, sqlite_url) as process:
         await until(lambda: len(stub.messages[CHANNEL]) == 1)
 
         tokens = await storm(stub, event_id)
         await until(lambda: stub.answered.keys() >= set(tokens))
         await until(_says(stub, f"Waiting list ({PRESSES - PLACES})"))
-        await stop(process)
+        await process.stop()
 
     async with opened(sqlite_url):
         rows = await fetch("SELECT status, COUNT(*) AS people FROM event_signup GROUP BY status")
