@@ -84,7 +84,8 @@ async def check_command(*, config: ConfigFile = None) -> int:
 @app.command(name="migrate")
 async def migrate_command(*, config: ConfigFile = None) -> None:
     """Bring the database to this version's tables."""
-    from bot.database import migrate, opened
+    from bot.database import opened
+    from bot.migrating import migrate
 
     settings = _settings(config)
     url = settings.database.url.get_secret_value()

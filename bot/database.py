@@ -1,22 +1,18 @@
-"""Open, migrate and close the database, and tell its time: a SQLite file, or PostgreSQL for several processes."""
+"""Open and close the database, and tell its time: a SQLite file, or PostgreSQL for several processes."""
 
 import asyncio
 import contextlib
 import datetime as dt
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import asyncpg
-import filelock
 from tortoise.context import TortoiseContext
-from tortoise.migrations.executor import MigrationExecutor
-from tortoise.migrations.recorder import MigrationRecorder
 
 from bot.errors import BotError
-from bot.transactions import Dialect, atomic, connection, dialect, fetch, integer
+from bot.transactions import Dialect, dialect, fetch
 
 MODEL_MODULES = (
     "models.audit_log",
@@ -35,13 +31,7 @@ MODEL_MODULES = (
     "models.repeater_exception",
     "models.repeater_subscription",
 )
-LEAST_POSTGRES = 14
-"""The oldest PostgreSQL that waits for the end of a session that it was told to end."""
 
-# Any constant will do as long as it never changes: it keeps two processes from migrating at once.
-_MIGRATION_LOCK = 0x70C51
-_MIGRATION_PATIENCE_SECONDS = 60
-_STILL_MIGRATING = "another process has been migrating it for a minute"
 _BUSY_TIMEOUT_MILLISECONDS = 10_000
 # Up to the last @: passwords are pasted unquoted, and may hold what an address is told apart by.
 _PASSWORD = re.compile(r"^((?:\w+://)?[^:@/]*):(?!//).*@", re.DOTALL)
@@ -63,45 +53,6 @@ class UnknownDatabaseError(BotError):
 
     def __init__(self, url: str) -> None:
         super().__init__(f"{shown_url(url)} is no database address; use sqlite://PATH or postgres://USER@HOST/NAME.")
-
-
-class NewerDatabaseError(BotError):
-    """The database was written by a newer version."""
-
-    def __init__(self, unknown: str) -> None:
-        super().__init__(
-            f"The database has migration {unknown}, which this version does not know; run the newer version."
-        )
-
-
-class UnmigratedError(BotError):
-    """The database lacks tables that this version needs."""
-
-    def __init__(self, pending: list[str]) -> None:
-        super().__init__(
-            f"The database waits for {len(pending)} migration(s), {pending[0]} first; run `tocsin migrate`."
-        )
-
-
-class UnsafeDatabaseError(BotError):
-    """The database may forget what it acknowledged; ``settings`` are the names of what lets it."""
-
-    def __init__(self, url: str, settings: Sequence[str], mends: Sequence[str]) -> None:
-        off = " and ".join(f"{name} = off" for name in settings)
-        super().__init__(
-            f"The database at {shown_url(url)} has {off}: a crash of its machine could undo claims that it"
-            f" acknowledged, and messages would be sent twice; {', '.join(mends)}, then start again."
-        )
-        self.settings = tuple(settings)
-
-
-class OldDatabaseError(BotError):
-    """The database's server lacks what Tocsin asks of it."""
-
-    def __init__(self, url: str, major: int) -> None:
-        super().__init__(
-            f"The database at {shown_url(url)} is PostgreSQL {major}; Tocsin needs {LEAST_POSTGRES} or newer."
-        )
 
 
 def shown_url(url: str) -> str:
@@ -198,7 +149,7 @@ async def opened(url: str, *, pool_size: int = 5, everywhere: bool = False) -> A
         try:
             await _first_answer()
         except Exception as error:
-            raise DatabaseUnavailableError(url, _reason(error)) from error
+            raise DatabaseUnavailableError(url, reason_of(error)) from error
         yield
 
 
@@ -216,147 +167,16 @@ def _make_folder(url: str) -> None:
     try:
         sqlite_path(url).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DatabaseUnavailableError(url, _reason(error)) from error
+        raise DatabaseUnavailableError(url, reason_of(error)) from error
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Return in a few words why a database could not be opened, without a part of its address."""
     if isinstance(error, ValueError):
         # Its text quotes what was taken for a port or a host, which may be a part of the password.
         return "the address is malformed; percent-encode special characters of its password"
     text = str(error.__cause__ or error).strip().splitlines()
     return (text[0] if text else type(error).__name__).rstrip(".")
-
-
-def _executor() -> MigrationExecutor:
-    app = {"models": list(MODEL_MODULES), "migrations": "migrations", "default_connection": dialect().value}
-    return MigrationExecutor(connection(), {"models": app})
-
-
-async def pending_migrations() -> list[str]:
-    """
-    Return the names of the migrations that the open database still lacks, oldest first.
-
-    Raises:
-        NewerDatabaseError: it has one that this version does not know.
-    """
-    tables = await fetch(
-        "SELECT name FROM sqlite_master WHERE name = 'tortoise_migrations'"
-        if dialect() is Dialect.SQLITE
-        else "SELECT 1 AS name WHERE to_regclass('tortoise_migrations') IS NOT NULL"
-    )
-    executor = _executor()
-    if not tables:
-        await executor.loader.build_graph()
-        return sorted(key.name for key in executor.loader.graph.nodes)
-    plan = await executor.plan()
-    known = {key.name for key in executor.loader.graph.nodes}
-    unknown = sorted(key.name for key in await executor.recorder.applied_migrations() if key.name not in known)
-    if unknown:
-        raise NewerDatabaseError(unknown[-1])
-    return [step.migration.name for step in plan]
-
-
-async def require_migrated() -> None:
-    """
-    Refuse a database that this version does not fit.
-
-    Raises:
-        UnmigratedError: migrations are missing.
-    """
-    if pending := await pending_migrations():
-        raise UnmigratedError(pending)
-
-
-_SAFETY = """
-SELECT name, source, quote_ident(current_database()) AS database, quote_ident(current_user) AS role FROM pg_settings
-WHERE setting = 'off' AND name IN ('fsync', 'full_page_writes', 'synchronous_commit') ORDER BY name
-"""
-
-
-async def require_durable(url: str) -> None:
-    """
-    Refuse an open PostgreSQL that acknowledges what a crash may undo: a lease would be forgotten, its message doubled.
-
-    It is asked for what holds in the bot's own sessions, whoever set it; on SQLite every connection is opened safely.
-
-    Raises:
-        OldDatabaseError: it is an older PostgreSQL than Tocsin runs on.
-        UnsafeDatabaseError: it has ``fsync``, ``full_page_writes`` or ``synchronous_commit`` off.
-    """
-    if dialect() is not Dialect.POSTGRES:
-        return
-    (version,) = await fetch("SELECT current_setting('server_version_num')::int / 10000 AS major")
-    if (major := integer(version["major"])) < LEAST_POSTGRES:
-        raise OldDatabaseError(url, major)
-    if rows := await fetch(_SAFETY):
-        raise UnsafeDatabaseError(url, [str(row["name"]) for row in rows], [_mend(row) for row in rows])
-
-
-# Where a setting was switched off, as ``pg_settings.source`` tells, and how it is switched on there.
-_MENDS = {
-    "command line": "start the server without {name} = off on its command line",
-    "client": "take {name} out of the database's address and of PGOPTIONS",
-    "database": "run `ALTER DATABASE {database} SET {name} = on;` there",
-    "user": "run `ALTER ROLE {role} SET {name} = on;` there",
-    "database user": "run `ALTER ROLE {role} IN DATABASE {database} SET {name} = on;` there",
-}
-_MEND = "run `ALTER SYSTEM SET {name} = on; SELECT pg_reload_conf();` there"
-
-
-def _mend(row: Mapping[str, object]) -> str:
-    return _MENDS.get(str(row["source"]), _MEND).format_map(row)
-
-
-async def migrate(url: str) -> list[str]:
-    """Bring the open database to this version's tables, one process at a time; return what was applied."""
-    async with _migration_lock(url):
-        pending = await pending_migrations()
-        if pending:
-            await _executor().migrate([])  # makes the table of the records alone
-            await atomic(_apply)
-        return pending
-
-
-async def _apply() -> None:
-    """Apply what is pending, as one unit with its record: tables without their record would be made again, and fail."""
-    executor = _executor()
-    executor.recorder = _Recorder(executor.connection)
-    await executor.migrate()
-
-
-class _Recorder(MigrationRecorder):
-    """A recorder whose table is there: the library's makes it by a script, before which SQLite commits what is open."""
-
-    async def ensure_schema(self, schema_editor: object) -> None:
-        """Make nothing."""
-
-
-@contextlib.asynccontextmanager
-async def _migration_lock(url: str) -> AsyncIterator[None]:
-    if dialect_of(url) is Dialect.SQLITE:
-        # Waited for without holding the loop, in which the holder may have to go on.
-        lock = filelock.AsyncFileLock(f"{place(url)}.migrate.lock", timeout=_MIGRATION_PATIENCE_SECONDS)
-        try:
-            await lock.acquire()
-        except filelock.Timeout as error:
-            raise DatabaseUnavailableError(url, _STILL_MIGRATING) from error
-        except OSError as error:
-            raise DatabaseUnavailableError(url, _reason(error)) from error
-        try:
-            yield
-        finally:
-            await lock.release()
-        return
-    own = await asyncpg.connect(postgres_dsn(url))
-    try:
-        await own.execute(f"SET lock_timeout = '{_MIGRATION_PATIENCE_SECONDS}s'")
-        try:
-            await own.execute("SELECT pg_advisory_lock($1)", _MIGRATION_LOCK)
-        except asyncpg.LockNotAvailableError as error:
-            raise DatabaseUnavailableError(url, _STILL_MIGRATING) from error
-        yield
-    finally:
-        await own.close()
 
 
 class DatabaseLeaseClock:

@@ -22,15 +22,17 @@ import structlog
 from bot.bootstrap import ServiceOptions
 from bot.client import TocsinBot, point_to
 from bot.clock import SharedClock
-from bot.database import DatabaseLeaseClock, migrate, opened, require_durable, require_migrated
+from bot.database import DatabaseLeaseClock, opened
 from bot.dm_queue.circuit_breaker import BreakerOptions
 from bot.dm_queue.worker import DmQueueOptions
+from bot.durability import require_durable
 from bot.errors import BotError, UsageError
 from bot.instance_lock import AlreadyRunningError, InstanceLock
 from bot.leases.blocks import TOKEN_REFUSED
 from bot.leases.failures import Backoff
 from bot.leases.staleness import SweepOptions
 from bot.loops import silence_voice_warning
+from bot.migrating import migrate, require_migrated
 from bot.settings import Settings
 from bot.settings.sections import DmQueueSettings
 

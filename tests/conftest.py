@@ -14,7 +14,8 @@ import asyncpg
 import pytest
 
 from bot.clock import InjectedLeaseClock, ManualClock
-from bot.database import migrate, opened
+from bot.database import opened
+from bot.migrating import migrate
 from tests.backwards import answer_backwards
 from tests.official import checks
 from tests.throwaway import Databases

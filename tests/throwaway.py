@@ -12,7 +12,8 @@ from pathlib import Path
 
 import asyncpg
 
-from bot.database import migrate, opened
+from bot.database import opened
+from bot.migrating import migrate
 from bot.transactions import Dialect
 
 _TEMPLATE = "throwaway_template"

@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bot.bootstrap import Services
-from bot.database import migrate, opened
+from bot.database import opened
 from bot.demo import bell_tower
 from bot.demo.crashes import CrashingTransport, PlannedCrash, SimulatedCrashError
 from bot.demo.driver import Driver
 from bot.demo.faults import Faults
 from bot.demo.sightings import Sighting, Watcher
 from bot.demo.world import Place, World
+from bot.migrating import migrate
 from bot.transactions import fetch
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.client import TocsinBot
-from bot.database import migrate, opened, shown_url
+from bot.database import opened, shown_url
 from bot.demo.counts import Counts
 from bot.demo.crashes import CrashingTransport, PlannedCrash, SimulatedCrashError, plan_crashes
 from bot.demo.driver import Driver
@@ -21,6 +21,7 @@ from bot.demo.world import World
 from bot.errors import BotError
 from bot.events.series import create_series
 from bot.events.series_spec import SeriesSpec
+from bot.migrating import migrate
 from bot.scheduling.bodies import OPEN_SCHEDULED_SIGNUPS
 from bot.transactions import fetch, integer
 from models.guild_settings import GuildSettings

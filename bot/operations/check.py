@@ -9,9 +9,11 @@ from enum import StrEnum
 import aiohttp
 import discord
 
-from bot.database import opened, pending_migrations, place, require_durable, shown_url
+from bot.database import opened, place, shown_url
 from bot.delivery.channels import PostChannel, missing_permissions
+from bot.durability import require_durable
 from bot.errors import BotError
+from bot.migrating import pending_migrations
 from bot.transactions import DATABASE_ERRORS
 from models.guild_settings import GuildSettings
 

@@ -16,10 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bot.database import migrate, opened
+from bot.database import opened
 from bot.demo.fault_plan import Fault
 from bot.demo.ordered_loop import OrderedLoop
 from bot.log import configure_logging
+from bot.migrating import migrate
 from bot.transactions import Dialect
 from tests.chaos.bot_day import BotDay
 from tests.chaos.day_oracle import Oracle, Verdict

@@ -13,7 +13,8 @@ import asyncpg
 import filelock
 from aiohttp import web
 
-from bot.database import _MIGRATION_LOCK, place, postgres_dsn, sqlite_path
+from bot.database import place, postgres_dsn, sqlite_path
+from bot.migrating import _MIGRATION_LOCK
 from bot.transactions import Dialect
 from tests.chaos.stop_world import PEOPLE
 from tests.wire.bot_process import BotProcess, open_files, until

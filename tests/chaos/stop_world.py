@@ -8,7 +8,8 @@ import asyncpg
 from tortoise import Tortoise
 
 from bot.clock import SystemClock
-from bot.database import dialect_of, migrate, opened, pending_migrations, postgres_dsn, sqlite_path
+from bot.database import dialect_of, opened, postgres_dsn, sqlite_path
+from bot.migrating import migrate, pending_migrations
 from bot.transactions import Dialect, dialect, fetch, moment
 from models.repeater_subscription import RepeaterSubscription
 from models.states import EventState

@@ -11,19 +11,18 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from bot import database
+from bot import durability
 from bot.clock import SystemClock
 from bot.database import (
     DatabaseLeaseClock,
     DatabaseUnavailableError,
-    OldDatabaseError,
     UnknownDatabaseError,
     dialect_of,
     opened,
-    require_durable,
     shown_url,
     sqlite_path,
 )
+from bot.durability import OldDatabaseError, require_durable
 from bot.instance_lock import AlreadyRunningError, InstanceLock
 from bot.transactions import Dialect, fetch
 
@@ -145,7 +144,7 @@ async def test_a_lock_whose_session_ended_just_after_it_was_found_taken_is_taken
 @pytest.mark.postgres
 async def test_an_older_server_is_refused_in_words(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(postgres_url):
-        monkeypatch.setattr(database, "LEAST_POSTGRES", 99)
+        monkeypatch.setattr(durability, "LEAST_POSTGRES", 99)
 
         with pytest.raises(OldDatabaseError, match=r"is PostgreSQL \d\d; Tocsin needs 99 or newer\.$"):
             await require_durable(postgres_url)

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 import asyncpg
 import pytest
 
-from bot import asyncpg_client, database
-from bot.database import DatabaseUnavailableError, UnsafeDatabaseError, opened, require_durable
+from bot import asyncpg_client, migrating
+from bot.database import DatabaseUnavailableError, opened
+from bot.durability import UnsafeDatabaseError, require_durable
 from bot.operations.check import Verdict, findings
 from bot.transactions import atomic, fetch
 from tests.throwaway import statement
@@ -166,12 +167,12 @@ async def test_a_process_stopped_in_a_transaction_holds_the_others_up_for_no_lon
 async def test_a_process_stopped_while_it_migrates_lets_others_wait_for_a_minute_and_say_so(
     new_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_MIGRATION_PATIENCE_SECONDS", 1)
+    monkeypatch.setattr(migrating, "_MIGRATION_PATIENCE_SECONDS", 1)
     holder = await asyncpg.connect(new_database)
-    await holder.execute("SELECT pg_advisory_lock($1)", database._MIGRATION_LOCK)
+    await holder.execute("SELECT pg_advisory_lock($1)", migrating._MIGRATION_LOCK)
     try:
         async with opened(new_database):
             with pytest.raises(DatabaseUnavailableError, match="another process has been migrating it for a minute"):
-                await database.migrate(new_database)
+                await migrating.migrate(new_database)
     finally:
         await holder.close()

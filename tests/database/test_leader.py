@@ -7,9 +7,10 @@ import datetime as dt
 import pytest
 
 from bot.clock import InjectedLeaseClock, ManualClock
-from bot.database import DatabaseLeaseClock, migrate, opened
+from bot.database import DatabaseLeaseClock, opened
 from bot.leases.instances import InstanceRegister
 from bot.leases.leader import Leadership
+from bot.migrating import migrate
 from bot.scheduling.bodies import CLEANUP_STALE_EVENTS, GENERATE_UPCOMING_EVENTS
 from bot.transactions import atomic, fetch
 from models.leader_lease import LeaderLease

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from tortoise.migrations.recorder import MigrationRecorder
 
-from bot.database import migrate, opened, pending_migrations
+from bot.database import opened
+from bot.migrating import migrate, pending_migrations
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

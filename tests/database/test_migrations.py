@@ -16,15 +16,8 @@ from tortoise.models import Model
 
 import models
 from bot.clock import ManualClock
-from bot.database import (
-    MODEL_MODULES,
-    UnmigratedError,
-    _executor,
-    migrate,
-    opened,
-    pending_migrations,
-    require_migrated,
-)
+from bot.database import MODEL_MODULES, opened
+from bot.migrating import UnmigratedError, _executor, migrate, pending_migrations, require_migrated
 from bot.scheduling.bodies import GENERATE_UPCOMING_EVENTS
 from bot.transactions import Dialect, dialect, fetch, moment
 from models.event import Event

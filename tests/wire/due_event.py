@@ -3,8 +3,9 @@
 import datetime as dt
 
 from bot.clock import SystemClock
-from bot.database import migrate, opened
+from bot.database import opened
 from bot.events.series_spec import SeriesSpec
+from bot.migrating import migrate
 from bot.operations.schedule_import import import_schedule
 from bot.transactions import fetch
 from tests.wire.discord_stub import CHANNEL, GUILD

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from bot.clock import SystemClock
-from bot.database import migrate, opened
+from bot.database import opened
+from bot.migrating import migrate
 from bot.operations.guild_channels import GuildChannels, set_channels
 from tests.wire.bot_process import environment
 from tests.wire.discord_stub import BOT, CHANNEL, GUILD, OPS, DiscordStub, running_stub

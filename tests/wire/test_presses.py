@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from bot.clock import SystemClock
-from bot.database import migrate, opened
+from bot.database import opened
 from bot.message.custom_ids import Verb, encode
+from bot.migrating import migrate
 from bot.transactions import fetch
 from models.states import EventState
 from tests.builders import HOUR, make_event, make_guild

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bot.clock import SystemClock
-from bot.database import migrate, opened
+from bot.database import opened
+from bot.migrating import migrate
 from bot.transactions import fetch, moment
 from models.repeater_subscription import RepeaterSubscription
 from models.states import EventState
