@@ -20,7 +20,8 @@ import structlog
 from bot.clock import Clock, LeaseClock
 from bot.leases import ledger
 from bot.leases.blocks import Blocks
-from bot.leases.failures import Backoff, ErrorClass, SendError, Verdict
+from bot.leases.failed_attempts import FailedAttempts
+from bot.leases.failures import Backoff, ErrorClass, SendError
 from bot.leases.keys import MessageKey, nonce
 from bot.leases.ledger import Claim, HeldRow, Lease
 from bot.leases.ports import (
@@ -102,6 +103,14 @@ class OneWayOut:
             observers=observers,
             on_kept=self._look_later,
             on_closed=self.under_way.forget_request,
+        )
+        self._failures = FailedAttempts(
+            self.recorder,
+            self.blocks,
+            clock=clock,
+            lease_clock=lease_clock,
+            backoff=self._options.backoff,
+            look_later=self._look_later,
         )
 
     async def send_once(
@@ -259,7 +268,7 @@ class OneWayOut:
         lease = await self.claim(attempt, None)
         if lease is None:
             return SendReport(SendResult.ALREADY_CLAIMED)
-        return await self._failed(attempt, lease, error)
+        return await self._failures.settle(attempt, lease, error)
 
     async def _deliver(
         self,
@@ -277,7 +286,7 @@ class OneWayOut:
             _log.warning("lease_lost_before_send", key=str(attempt.key), guild=attempt.guild_id)
             return SendReport(SendResult.ALREADY_CLAIMED)
         except SendError as error:
-            return await self._failed(attempt, lease, error)
+            return await self._failures.settle(attempt, lease, error)
         await self.recorder.record(Outcome(attempt, lease, delivered))
         _log.info("message_sent", key=str(attempt.key), guild=attempt.guild_id, message=delivered.message_id)
         return SendReport(SendResult.SENT)
@@ -300,56 +309,6 @@ class OneWayOut:
             self.under_way.note_request(lease.id)
 
         return _before_request
-
-    async def _failed(self, attempt: Attempt, lease: Lease, error: SendError) -> SendReport:
-        verdict = error.verdict
-        _log.warning(
-            "message_not_sent",
-            key=str(attempt.key),
-            guild=attempt.guild_id,
-            error_class=error.error_class.value,
-            verdict=verdict.value,
-            error=error.text,
-        )
-        self.blocks.heed(error.error_class, guild_id=attempt.guild_id)
-        if verdict is Verdict.UNKNOWN:
-            self._look_later()
-            await self._note_unknown(attempt, lease, error)
-            return SendReport(SendResult.UNKNOWN, error)
-        if error.error_class is ErrorClass.OPENING_TOO_FAST and attempt.key.recipient_id:
-            # Whoever was to get it did nothing wrong: the key is as if it had never been tried. Its queue rests; a post
-            # has none, and would be tried again at each poll.
-            await self._release_untried(attempt, lease)
-            return SendReport(SendResult.FAILED_TRANSIENT, error)
-        next_attempt_at = None
-        if error.error_class is not ErrorClass.EVENT_STARTED:
-            wait = self._options.backoff.wait(verdict, attempts=lease.attempts, told=error.retry_after)
-            next_attempt_at = await self._lease_now() + wait
-        await self.recorder.record(Outcome(attempt, lease, error, next_attempt_at))
-        result = SendResult.FAILED_PERMANENT if verdict is Verdict.PERMANENT else SendResult.FAILED_TRANSIENT
-        return SendReport(result, error, next_attempt_at)
-
-    async def _release_untried(self, attempt: Attempt, lease: Lease) -> None:
-        try:
-            await self.recorder.release(attempt, lease, delete=True)
-        except DATABASE_ERRORS:
-            # Whoever asked must hear all the same that everything has to rest; the sweep releases the row.
-            _log.exception("untried_not_released", key=str(attempt.key), guild=attempt.guild_id)
-            self._look_later()
-
-    async def _note_unknown(self, attempt: Attempt, lease: Lease, error: SendError) -> None:
-        try:
-            await ledger.note_unknown(lease, error)
-        except DATABASE_ERRORS:
-            # The open row says enough: the sweep looks the message up in any case.
-            _log.exception("unknown_not_noted", key=str(attempt.key), guild=attempt.guild_id)
-
-    async def _lease_now(self) -> dt.datetime:
-        """Return the lease clock's moment, this process's own where the database cannot tell."""
-        try:
-            return await self.lease_clock.now()
-        except DATABASE_ERRORS:
-            return self._clock.now()
 
     def is_under_way(self, lease: Lease) -> bool:
         """Return whether a running task of this process holds the lease, or its outcome waits to be recorded."""

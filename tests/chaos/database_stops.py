@@ -11,13 +11,11 @@ import asyncio
 import contextlib
 import datetime as dt
 import random
-import time
 from dataclasses import dataclass, field
 
 import asyncpg
 
 from bot.database import opened
-from bot.message.outgoing import OutgoingMessage
 from bot.transactions import Dialect
 from tests.builders import SECOND
 from tests.chaos import file_faults, quiet_log
@@ -25,7 +23,7 @@ from tests.chaos.claim_watch import ClaimWatch
 from tests.chaos.database_rest import Rest, faults, rest_of
 from tests.chaos.database_story import good_run_faults
 from tests.chaos.database_world import BEGIN, LENGTH, REST, World, furnish, load
-from tests.chaos.file_faults import OWN_TIME, REAL_TIME
+from tests.chaos.first_send import OWN_TIME, REAL_TIME, WAITING, FirstSend
 from tests.chaos.proof import Figures, Finding, Proof, Share, at_most, none_of, percentile
 from tests.throwaway import Databases, statement
 from tests.wire.postgres_cluster import Cluster, own_cluster
@@ -35,11 +33,6 @@ FIRST_SEND = 10.0
 """Seconds from the database's being back to the first send of what waited."""
 _CLAIM = "INSERT INTO discord_message_log"
 _LONGEST_SECONDS = 300
-_OVERDUE = (
-    "SELECT COUNT(*) FROM reminder_due d JOIN event e ON e.id = d.event_id WHERE d.key = 'announcement'"
-    " AND d.due_at <= $1 AND e.state = 'upcoming' AND e.name LIKE 'Load%' AND NOT EXISTS (SELECT 1"
-    " FROM discord_message_log l WHERE l.source = 'event_announcement' AND l.source_id = e.id)"
-)
 
 
 def run(share: Share) -> Figures:
@@ -95,13 +88,12 @@ class Stop:
     address: str
     statements: tuple[int, int]
     lost_claims: int = 0
-    first_send: tuple[float, float] | None = None
+    first_send: FirstSend = field(init=False)
     is_done: bool = False
     _seen: int = 0
     _chance: random.Random = field(default_factory=random.Random)
     _at: int = 0
     _is_at_claim: bool = False
-    _back: tuple[dt.datetime, float] | None = None
 
     def __post_init__(self) -> None:
         """
@@ -109,6 +101,7 @@ class Stop:
 
         None of the last ones, which a run in another order may never come to.
         """
+        self.first_send = FirstSend(self.world)
         self._chance.seed(self.seed)
         self._is_at_claim = self._chance.random() < 0.5
         self._at = self._chance.randint(1, max(1, self.statements[self._is_at_claim] * 9 // 10))
@@ -129,19 +122,12 @@ class Stop:
         session = await asyncpg.connect(self.address)
         try:
             stored = {row["id"] for row in await session.fetch("SELECT id FROM discord_message_log")}
-            waits = await session.fetchval(_OVERDUE, self.world.clock.now() - SECOND)
+            waits = await session.fetchval(WAITING.format(moment="$1"), self.world.clock.now() - SECOND)
         finally:
             await session.close()
         self.lost_claims = len(self.watch.acknowledged.keys() - stored)
         if waits:
-            self._back = (self.world.clock.now(), time.monotonic())
-            self.world.discord.before_send = self._sent
-
-    async def _sent(self, _message: OutgoingMessage) -> None:
-        if self._back is not None:
-            by_clock = (self.world.clock.now() - self._back[0]).total_seconds()
-            self.first_send = by_clock, time.monotonic() - self._back[1]
-        self._back = self.world.discord.before_send = None
+            self.first_send.await_one()
 
 
 async def try_stop(figures: Figures, seed: int, cluster: Cluster, good: Rest, *, statements: tuple[int, int]) -> None:
@@ -167,9 +153,7 @@ async def try_stop(figures: Figures, seed: int, cluster: Cluster, good: Rest, *,
     watch.count(figures)
     figures.recovered += stop.is_done
     figures.sample("lost claims", float(stop.lost_claims))
-    if stop.first_send is not None:
-        figures.sample(OWN_TIME, stop.first_send[0])
-        figures.sample(REAL_TIME, stop.first_send[1])
+    stop.first_send.count(figures)
     rest.count(figures, seed, found)
 
 

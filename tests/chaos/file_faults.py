@@ -5,29 +5,21 @@ import contextlib
 import datetime as dt
 import random
 import sqlite3
-import time
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bot.database import opened, sqlite_path
-from bot.message.outgoing import OutgoingMessage
 from bot.transactions import Dialect, connection
 from tests.builders import SECOND
 from tests.chaos.claim_watch import ClaimWatch
 from tests.chaos.database_rest import Rest, faults, rest_of
 from tests.chaos.database_story import good_run_faults
 from tests.chaos.database_world import BEGIN, LENGTH, REST, World, furnish, load
+from tests.chaos.first_send import WAITING, FirstSend
 from tests.chaos.proof import Figures, Share
 from tests.throwaway import Databases
 
-OWN_TIME, REAL_TIME = "first send", "first send, really"
-"""The samples of the time to the first send: by the bot's own clock, and what the machine needed besides."""
 _LONGEST_SECONDS = 300
-_OVERDUE = (
-    "SELECT COUNT(*) FROM reminder_due d JOIN event e ON e.id = d.event_id WHERE d.key = 'announcement'"
-    " AND d.due_at <= ? AND e.state = 'upcoming' AND e.name LIKE 'Load%' AND NOT EXISTS (SELECT 1"
-    " FROM discord_message_log l WHERE l.source = 'event_announcement' AND l.source_id = e.id)"
-)
 
 
 class FileFault(StrEnum):
@@ -65,16 +57,15 @@ class Broken:
     world: World
     path: str
     seed: int
-    first_send: tuple[float, float] | None = None
-    sent_meanwhile: int = 0
+    first_send: FirstSend = field(init=False)
     is_over: bool = False
     kind: FileFault = FileFault.FULL
     _chance: random.Random = field(default_factory=random.Random)
     _other: sqlite3.Connection | None = None
-    _back: tuple[dt.datetime, float] | None = None
 
     def plan(self) -> None:
         """Choose what breaks, when, and for how long."""
+        self.first_send = FirstSend(self.world)
         self._chance.seed(self.seed)
         self.kind = self._chance.choice(list(FileFault))
         begins = BEGIN + dt.timedelta(seconds=self._chance.randint(0, 500))
@@ -113,16 +104,9 @@ class Broken:
         self.is_over = True
         with contextlib.closing(sqlite3.connect(self.path)) as reader:
             before = (self.world.clock.now() - SECOND).isoformat(" ")
-            waits = reader.execute(_OVERDUE, [before]).fetchone()[0]
+            waits = reader.execute(WAITING.format(moment="?"), [before]).fetchone()[0]
         if waits:
-            self._back = (self.world.clock.now(), time.monotonic())
-            self.world.discord.before_send = self._sent
-
-    async def _sent(self, _message: OutgoingMessage) -> None:
-        if self._back is not None:
-            by_clock = (self.world.clock.now() - self._back[0]).total_seconds()
-            self.first_send = by_clock, time.monotonic() - self._back[1]
-        self._back = self.world.discord.before_send = None
+            self.first_send.await_one()
 
 
 async def _pragma(words: str) -> None:
@@ -143,8 +127,6 @@ async def _try(figures: Figures, seed: int, databases: Databases, good: Rest) ->
         rest = await rest_of(world)
     watch.count(figures)
     figures.recovered += broken.is_over
-    if broken.first_send is not None:
-        figures.sample(OWN_TIME, broken.first_send[0])
-        figures.sample(REAL_TIME, broken.first_send[1])
+    broken.first_send.count(figures)
     late = dt.timedelta(seconds=_LONGEST_SECONDS) * 2
     rest.count(figures, seed, [*faults(rest, good, most_late=late), *world.unexpected])

@@ -81,6 +81,11 @@ class Proof:
     dialects: tuple[Dialect | None, ...] = (Dialect.SQLITE, Dialect.POSTGRES)
 
 
+def unmet(figures: Figures, findings: Sequence[Finding]) -> list[str]:
+    """Return all that speaks against a promise: the units that broke it, then the findings that are not met."""
+    return [*figures.faults, *(one.words for one in findings if not one.is_met)]
+
+
 def none_of(figures: Figures, *names: str) -> list[Finding]:
     """Return the findings that each of these counts is zero."""
     return [Finding(f"{getattr(figures, name)} {name}", getattr(figures, name) == 0) for name in names]

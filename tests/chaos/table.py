@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from bot.transactions import Dialect
-from tests.chaos.proof import COUNTS, Figures, Finding, Proof
+from tests.chaos.proof import COUNTS, Figures, Finding, Proof, unmet
 
 PROMISES = Path(__file__).resolve().parents[2] / "docs" / "promises.md"
 BEGIN, END = "<!-- figures: written by make chaos -->", "<!-- end of figures -->"
@@ -23,7 +23,7 @@ def row_of(proof: Proof, database: str, figures: Figures, findings: list[Finding
     """Return the cells of one proof on one database; ``on`` is the day. Fewer seeds than the proof's are a part."""
     told = "; ".join(one.words for one in findings)
     is_part = len(seeds) < proof.seeds
-    verdict = "BROKEN" if figures.faults or not all(one.is_met for one in findings) else _PART if is_part else "holds"
+    verdict = "BROKEN" if unmet(figures, findings) else _PART if is_part else "holds"
     counts = [f"{getattr(figures, name):,}" for name in COUNTS]
     which = f"{seeds.start}-{seeds.stop - 1}" + (f" of {proof.seeds}" if is_part else "")
     return proof.row, proof.promise, database, *counts, told, verdict, which, on

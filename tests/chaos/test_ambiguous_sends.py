@@ -8,7 +8,7 @@ from bot.delivery.channel_poster import ChannelPoster
 from bot.leases import send_once
 from bot.transactions import Dialect
 from tests.chaos import ambiguous_sends
-from tests.chaos.proof import Figures, Share
+from tests.chaos.proof import Figures, Share, unmet
 from tests.throwaway import Databases
 
 pytestmark = pytest.mark.timeout(600)
@@ -24,7 +24,7 @@ def figures_of(databases: Databases, seeds: range, dialect: Dialect = Dialect.SQ
 def test_what_discord_took_and_answered_by_a_failure_is_visible_once(databases: Databases, dialect: Dialect) -> None:
     figures = figures_of(databases, range(1), dialect)
 
-    assert [one.words for one in ambiguous_sends.judge(figures) if not one.is_met] == []
+    assert unmet(figures, ambiguous_sends.judge(figures)) == []
     assert figures.faults == []
     assert figures.recovered > 0
 

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ from tests.chaos import bot_days, clock_changes
 from tests.chaos.day_oracle import Oracle, Verdict
 from tests.chaos.day_plan import Act, ActKind, DayPlan, Entry, plan_day, read_plan
 from tests.chaos.day_record import DayRecord, LogRow, Seen
-from tests.chaos.proof import Figures, Share
+from tests.chaos.proof import Figures, Share, unmet
 from tests.throwaway import Databases
 
 # Days take seconds; a machine under load may take minutes for them.
@@ -85,11 +84,6 @@ def verdict_on(plan: DayPlan, databases: Databases, dialect: Dialect = Dialect.S
     return Oracle(bot_days.live(plan, dialect, databases)).judge()
 
 
-def assert_holds(figures: Figures, judge: Callable[[Figures], Any]) -> None:
-    assert figures.faults == []
-    assert [one.words for one in judge(figures) if not one.is_met] == []
-
-
 # --------------------------------------------------------------------------------------------------------- they hold
 
 
@@ -103,7 +97,9 @@ def assert_holds(figures: Figures, judge: Callable[[Figures], Any]) -> None:
 def test_days_in_which_everything_goes_wrong_lose_and_double_nothing(
     databases: Databases, dialect: Dialect, seeds: list[int]
 ) -> None:
-    assert_holds(bot_days.run(Share(seeds, dialect, databases)), bot_days.judge)
+    figures = bot_days.run(Share(seeds, dialect, databases))
+
+    assert unmet(figures, bot_days.judge(figures)) == []
 
 
 @pytest.mark.parametrize(
@@ -116,7 +112,9 @@ def test_days_in_which_everything_goes_wrong_lose_and_double_nothing(
 def test_clock_changes_with_steps_and_suspends_lose_and_double_nothing(
     databases: Databases, dialect: Dialect, seeds: list[int]
 ) -> None:
-    assert_holds(clock_changes.run(Share(seeds, dialect, databases)), clock_changes.judge)
+    figures = clock_changes.run(Share(seeds, dialect, databases))
+
+    assert unmet(figures, clock_changes.judge(figures)) == []
 
 
 def test_a_seed_replays_to_the_same_trace_in_any_process() -> None:
@@ -168,9 +166,7 @@ def test_the_seeds_of_clock_changes_reach_every_zone_that_has_them_each_way(way:
 def test_all_seeds_without_zones_both_ways_are_not_enough() -> None:
     figures = Figures(runs=156, samples={"required": [1.0], "faults met": [1.0], "recorded as not sent": [0.0]})
 
-    assert [one.words for one in clock_changes.judge(figures) if not one.is_met] == [
-        "both ways in 0 zones (at least 20)"
-    ]
+    assert unmet(figures, clock_changes.judge(figures)) == ["both ways in 0 zones (at least 20)"]
 
 
 # ------------------------------------------------------------------------------------------ the oracle excuses nothing

@@ -24,7 +24,7 @@ from tests.chaos.claim_watch import ClaimWatch
 from tests.chaos.database_rest import Rest
 from tests.chaos.database_story import good_run_faults, must_be_visible
 from tests.chaos.database_world import BEGIN, World
-from tests.chaos.file_faults import OWN_TIME, REAL_TIME
+from tests.chaos.first_send import OWN_TIME, REAL_TIME
 from tests.chaos.proof import Figures, Finding, Share
 from tests.throwaway import Databases
 from tests.wire.postgres_cluster import Cluster, own_cluster

@@ -14,7 +14,7 @@ from bot.leases.reports import SendReport
 from bot.transactions import Dialect
 from tests.chaos import breaker, dm_conservation
 from tests.chaos.breaker import FAILURES, OPEN_FOR, Answered, openings
-from tests.chaos.proof import Figures, Finding, Share
+from tests.chaos.proof import Figures, Share, unmet
 from tests.conftest import START
 from tests.throwaway import Databases
 
@@ -22,18 +22,14 @@ SECOND = dt.timedelta(seconds=1)
 BACKENDS = [Dialect.SQLITE, pytest.param(Dialect.POSTGRES, marks=pytest.mark.postgres)]
 
 
-def is_held(findings: list[Finding], figures: Figures) -> bool:
-    return all(one.is_met for one in findings) and not figures.faults
-
-
 def conserved(databases: Databases, *, seeds: int = 2) -> bool:
     figures = dm_conservation.run(Share(range(seeds), None, databases), operations=4_000)
-    return is_held(dm_conservation.judge(figures), figures)
+    return not unmet(figures, dm_conservation.judge(figures))
 
 
 def broken(databases: Databases, dialect: Dialect = Dialect.SQLITE, *, seeds: int = 2) -> Figures:
     figures = breaker.run(Share(range(seeds), dialect, databases))
-    assert not is_held(breaker.judge(figures), figures)
+    assert unmet(figures, breaker.judge(figures))
     return figures
 
 
@@ -60,7 +56,7 @@ def test_a_job_that_is_not_put_back_is_found(databases: Databases, monkeypatch: 
 def test_fewer_operations_than_were_asked_for_are_found() -> None:
     few = Figures(samples={"operations": [9_999.0], "asked": [10_000.0]})
 
-    assert not is_held(dm_conservation.judge(few), few)
+    assert unmet(few, dm_conservation.judge(few))
 
 
 def test_a_dm_that_ends_twice_is_found_where_it_ends(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +76,7 @@ def test_a_dm_that_ends_twice_is_found_where_it_ends(databases: Databases, monke
 def test_the_breaker_follows_its_rule(databases: Databases, dialect: Dialect) -> None:
     figures = breaker.run(Share(range(2), dialect, databases))
 
-    assert is_held(breaker.judge(figures), figures), figures.faults
+    assert not unmet(figures, breaker.judge(figures)), figures.faults
 
 
 @pytest.mark.parametrize("failures", [FAILURES - 1, FAILURES + 1])

@@ -14,7 +14,7 @@ from bot.leases.blocks import Blocks
 from bot.leases.failures import ErrorClass
 from bot.transactions import Dialect
 from tests.chaos import limits, rush
-from tests.chaos.proof import Figures, Finding, Share
+from tests.chaos.proof import Figures, Share, unmet
 from tests.chaos.storms import HARD_STOP, STORMS, Storm, sent_while_stopped
 from tests.throwaway import Databases
 from tests.wire.faults import Seen
@@ -28,10 +28,6 @@ def storms(*names: str) -> list[Storm]:
     return [storm for storm in (*STORMS, HARD_STOP) if storm.name in names]
 
 
-def is_held(findings: list[Finding], figures: Figures) -> bool:
-    return all(one.is_met for one in findings) and not figures.faults
-
-
 def storm_figures(databases: Databases, dialect: Dialect, *names: str, seed: int = 1) -> Figures:
     return limits.run_storms(Share([seed], dialect, databases), storms(*names))
 
@@ -39,14 +35,14 @@ def storm_figures(databases: Databases, dialect: Dialect, *names: str, seed: int
 def broken_storm(databases: Databases, name: str, *, seed: int = 1) -> str:
     """Return what a storm finds in a broken copy."""
     figures = storm_figures(databases, Dialect.SQLITE, name, seed=seed)
-    assert not is_held(limits.judge_storms(figures), figures)
+    assert unmet(figures, limits.judge_storms(figures))
     return " ".join(figures.faults)
 
 
 def broken_rush(databases: Databases) -> str:
     """Return what a rush finds in a broken copy."""
     figures = rush.run(Share([1], Dialect.SQLITE, databases))
-    assert not is_held(rush.judge(figures), figures)
+    assert unmet(figures, rush.judge(figures))
     return " ".join(figures.faults)
 
 
@@ -54,14 +50,14 @@ def broken_rush(databases: Databases) -> str:
 def test_no_storm_costs_more_than_five_hundred_invalid_requests(databases: Databases, dialect: Dialect) -> None:
     figures = storm_figures(databases, dialect, "global 429", "a block before Discord", "a refused token")
 
-    assert is_held(limits.judge_storms(figures), figures), figures.faults
+    assert not unmet(figures, limits.judge_storms(figures)), figures.faults
 
 
 @pytest.mark.parametrize("name", ["closed DMs", "flagged for opening channels", HARD_STOP.name])
 def test_the_other_storms_are_kept_within_their_bounds(databases: Databases, name: str) -> None:
     figures = storm_figures(databases, Dialect.SQLITE, name)
 
-    assert is_held(limits.judge_storms(figures), figures), figures.faults
+    assert not unmet(figures, limits.judge_storms(figures)), figures.faults
 
 
 def test_a_bot_that_does_not_count_its_refusals_is_found(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +94,7 @@ def test_a_storm_that_meets_nothing_is_found(databases: Databases) -> None:
 
     figures = limits.run_storms(Share([0], Dialect.SQLITE, databases), [calm])
 
-    assert not is_held(limits.judge_storms(figures), figures)
+    assert unmet(figures, limits.judge_storms(figures))
     assert "only 0 refusals, at least 1" in " ".join(figures.faults)
 
 
@@ -139,7 +135,7 @@ def test_messages_of_one_channel_share_the_limit_of_their_edits() -> None:
 def test_in_a_rush_every_limit_is_kept(databases: Databases, dialect: Dialect) -> None:
     figures = rush.run(Share([0], dialect, databases))
 
-    assert is_held(rush.judge(figures), figures), figures.faults
+    assert not unmet(figures, rush.judge(figures)), figures.faults
 
 
 def test_a_bot_without_the_request_bucket_is_found(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:

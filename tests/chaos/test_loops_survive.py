@@ -14,7 +14,7 @@ from tests.chaos import loops_survive
 from tests.chaos.loop_world import a_process
 from tests.chaos.loops_survive import seeds_of
 from tests.chaos.planted_faults import KINDS, Place
-from tests.chaos.proof import Figures, Share
+from tests.chaos.proof import Figures, Share, unmet
 from tests.throwaway import Databases
 
 BACKENDS = [Dialect.SQLITE, pytest.param(Dialect.POSTGRES, marks=pytest.mark.postgres)]
@@ -44,7 +44,7 @@ def test_a_loop_survives_a_fault(databases: Databases, dialect: Dialect, place: 
 
     assert figures.faults == []
     assert figures.attempted == figures.runs
-    assert [one.words for one in loops_survive.judge(figures) if not one.is_met] == []
+    assert unmet(figures, loops_survive.judge(figures)) == []
 
 
 def test_a_pass_that_lets_an_exception_through_is_found(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,9 +101,7 @@ def test_a_place_at_which_nothing_struck_is_found() -> None:
 
     figures.samples[f"struck {Place.RESPONSE.value}"] = [0.0] * 10
 
-    assert [one.words for one in loops_survive.judge(figures) if not one.is_met] == [
-        "struck at a request's answer 0 of 10 (at least 40%)"
-    ]
+    assert unmet(figures, loops_survive.judge(figures)) == ["struck at a request's answer 0 of 10 (at least 40%)"]
 
 
 def test_the_seeds_cover_what_the_module_says() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bot.transactions import Dialect
 from tests.chaos import soak
-from tests.chaos.proof import Figures, Share
+from tests.chaos.proof import Figures, Share, unmet
 from tests.throwaway import Databases
 
 pytestmark = pytest.mark.timeout(300)
@@ -41,7 +41,7 @@ def test_a_soak_that_was_too_short_or_had_no_drops_or_presses_does_not_hold() ->
     def broken(*, minutes: float = 480.0, presses: float = 900.0, drops: int = 100, mended: int = 100) -> list[str]:
         samples = level | {"minutes": [minutes], "presses answered": [presses]}
         figures = Figures(attempted=drops, recovered=mended, acknowledged=640, samples=samples)
-        return [one.words for one in soak.judge(figures) if not one.is_met]
+        return unmet(figures, soak.judge(figures))
 
     assert broken() == []
     assert broken(minutes=0.1) == ["0.1 min (at least 480)"]

@@ -5,7 +5,7 @@ import pytest
 from bot.transactions import Dialect
 from tests.chaos import stops
 from tests.chaos.broken_bot import command
-from tests.chaos.proof import Figures, Share
+from tests.chaos.proof import Figures, Share, unmet
 from tests.chaos.stop_moments import Moment
 from tests.chaos.stop_world import half
 from tests.chaos.stops import DEFAULT_GRACE, STOP_SECONDS, Terms
@@ -42,8 +42,7 @@ def test_told_to_stop_it_ends_and_the_next_process_finishes(
 ) -> None:
     figures = stopped(databases, moment, BUSY, dialect)
 
-    assert figures.faults == []
-    assert all(one.is_met for one in stops.judge(figures, BUSY))
+    assert unmet(figures, stops.judge(figures, BUSY)) == []
 
 
 def test_with_the_grace_as_it_is_set_it_waits_for_an_answer_and_ends_in_ten_seconds(databases: Databases) -> None:
@@ -89,9 +88,7 @@ def test_a_stop_that_waits_for_a_hanging_database_is_found(
 def test_a_stop_that_takes_longer_than_its_grace_and_three_seconds_is_found() -> None:
     figures = Figures(runs=1, acknowledged=1, samples={"took": [9.0], "beyond grace": [8.0]})
 
-    assert [one.words for one in stops.judge(figures) if not one.is_met] == [
-        "the longest beyond its grace 8 s (at most 3)"
-    ]
+    assert unmet(figures, stops.judge(figures)) == ["the longest beyond its grace 8 s (at most 3)"]
 
 
 def test_a_migration_that_was_done_in_part_is_found() -> None:
