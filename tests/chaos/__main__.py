@@ -21,24 +21,24 @@ from tests.chaos.shares import tried
 from tests.throwaway import throw_away
 
 _MODULES: tuple[str, ...] = (
-    "kill_matrix",
-    "wrong_hands",
-    "bad_input",
-    "ambiguous_sends",
-    "limits",
-    "breaker",
-    "dm_conservation",
-    "two_processes",
-    "database_stops",
-    "swallowed_answers",
-    "bot_days",
-    "clock_changes",
-    "loops_survive",
-    "stops",
+    "deaths.kill_matrix",
+    "hands.wrong_hands",
+    "hands.bad_input",
+    "requests.ambiguous_sends",
+    "requests.limits",
+    "dm_queue.breaker",
+    "dm_queue.dm_conservation",
+    "processes.two_processes",
+    "databases.database_stops",
+    "databases.swallowed_answers",
+    "days.bot_days",
+    "days.clock_changes",
+    "loops.loops_survive",
+    "running.stops",
 )
 """Each has its ``PROOFS``; a new proof is a line here."""
 
-_APART = ("soak",)
+_APART = ("running.soak",)
 """Each has a ``PROOF`` with a command of its own, and a row in the same table."""
 
 

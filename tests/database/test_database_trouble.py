@@ -17,7 +17,7 @@ from bot.log import configure_logging
 from bot.transactions import DATABASE_ERRORS, Dialect, atomic, connection, fetch
 from models.ops_note import OpsNote
 from tests.builders import DAY, MINUTE, OPS_CHANNEL, SECOND, make_event, make_guild
-from tests.chaos.database_world import BEGIN, World
+from tests.chaos.databases.database_world import BEGIN, World
 from tests.throwaway import statement
 
 Deed = Callable[[str], Awaitable[None]]

@@ -1,6 +1,6 @@
 """Shortening what fails: to what it fails by, in its order, within a number of tries."""
 
-from tests.chaos.shrink import shrink
+from tests.chaos.days.shrink import shrink
 
 
 def test_of_a_hundred_the_three_that_matter_are_left_in_their_order() -> None:

@@ -1,0 +1,157 @@
+"""A few seeds of the kill matrix on both databases, and copies of the bot in whose case it must not hold."""
+
+import dataclasses
+import datetime as dt
+
+import pytest
+
+from bot.leases.failures import ErrorClass
+from bot.leases.keys import MessageKey
+from bot.reminders.tasks import ATTENDANCE
+from bot.transactions import Dialect
+from tests.chaos.deaths import kill_matrix
+from tests.chaos.deaths.kill_matrix import WINDOWS, judge, judge_recovery, run, tried, units
+from tests.chaos.deaths.kill_oracle import REPEAT, RESEND, RESTART, TAKE_OVER, Death, History, is_recorded, repeats
+from tests.chaos.deaths.kill_points import POINTS, SECOND_DEATHS
+from tests.chaos.deaths.kill_run import Unit
+from tests.chaos.deaths.kill_world import World
+from tests.chaos.proof import Figures, Finding, Share
+from tests.throwaway import Databases
+
+AT_ONCE, THREE_MINUTES, FOR_EVER = WINDOWS
+BEGUN = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
+_BY_NAME = {point.name: point for point in POINTS}
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(params=list(Dialect))
+def share(request: pytest.FixtureRequest, databases: Databases) -> Share:
+    return Share(range(5), request.param, databases)
+
+
+def unmet(findings: list[Finding]) -> list[str]:
+    return [finding.words for finding in findings if not finding.is_met]
+
+
+def killed(share: Share, *points: str, window: dt.timedelta | None, broken: str) -> Figures:
+    """What kills of a broken copy come to, one at each of these points."""
+    return tried(share, [Unit(0, _BY_NAME[name], window) for name in points], broken=broken)
+
+
+def test_killed_at_every_point_nothing_is_doubled_lost_or_stuck_and_all_is_at_rest_in_time(share: Share) -> None:
+    kills = [unit for seed in share.seeds for unit in units(seed)]
+    # Half of them on each database: all of them on both are a full run's.
+    figures = tried(share, kills[share.dialect is Dialect.POSTGRES :: 2])
+
+    assert {unit.point for unit in kills} == set(POINTS)
+    assert figures.faults == []
+    assert unmet(judge(figures)) == []
+    assert unmet(judge_recovery(figures)) == []
+    assert figures.ok == figures.attempted > figures.acknowledged > figures.recovered > 0
+
+
+def test_what_was_run_for_one_promise_is_kept_for_the_other(share: Share, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kill_matrix, "units", lambda seed: [Unit(seed, POINTS[0], FOR_EVER)])
+    one = dataclasses.replace(share, seeds=[1_000])
+
+    first = run(one)
+    monkeypatch.delattr(kill_matrix, "tried")
+
+    assert first.runs == 1
+    assert run(one) == first
+
+
+def test_fifteen_seeds_kill_at_every_point_under_every_window_once() -> None:
+    kills = [(unit.point.name, unit.window) for seed in range(15) for unit in units(seed)]
+
+    assert sorted(kills, key=str) == sorted(((one.name, window) for one in POINTS for window in WINDOWS), key=str)
+    assert len(POINTS) > 14
+    assert len(set(SECOND_DEATHS)) == len(SECOND_DEATHS)
+
+
+def test_figures_without_anything_measured_do_not_hold() -> None:
+    assert unmet(judge_recovery(Figures())) == ["0 restarts measured", "0 take-overs measured", "0 resends measured"]
+
+
+def test_what_is_unknown_is_a_share_of_the_kills_and_not_of_all_that_was_sent() -> None:
+    figures = Figures(runs=100, attempted=1_000, unknown=1)
+
+    assert unmet(judge(figures)) == ["unknown, of the kills, 1 % (at most 0.5)"]
+
+
+def test_a_request_that_discord_saw_again_too_soon_after_a_death_is_found_whatever_the_rows_say() -> None:
+    key, other, begun = MessageKey("event_announcement", 1), MessageKey("event_announcement", 2), BEGUN
+    seconds = [begun + dt.timedelta(seconds=second) for second in range(100)]
+
+    found = repeats({key: [seconds[0], seconds[20], seconds[90]], other: [seconds[30]]}, [seconds[10], seconds[30]])
+
+    assert found == [(key, dt.timedelta(seconds=20)), (key, dt.timedelta(seconds=70))]
+    assert repeats({key: [begun, begun]}, [begun]) == [(key, dt.timedelta(0))]
+    assert repeats({key: [seconds[1], seconds[2]]}, [seconds[3]]) == []
+    figures = Figures(samples={RESTART: [1.0], TAKE_OVER: [1.0], RESEND: [60.0], REPEAT: [59.0]})
+    assert unmet(judge_recovery(figures)) == ["first of 1 repeats 59 s after the request before it (at least 60)"]
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_only_a_process_that_held_it_excuses_that_a_message_came_too_late(*, is_held: bool) -> None:
+    world = World(BEGUN, dt.timedelta(0), 1, 2, 3, 4, ATTENDANCE, (5,), 5, ())
+    died_at = BEGUN + dt.timedelta(seconds=31)  # a minute after it the event has begun
+    death = Death(died_at, {world.soon: BEGUN} if is_held else {})
+    history = History([death], died_at, taken_over=True, answered=True)
+
+    assert is_recorded(world, history, world.soon, ErrorClass.EVENT_STARTED) is is_held
+
+
+def test_a_plain_protocol_doubles_whatever_discord_remembers(share: Share) -> None:
+    """Send, then write it down: what the lease, the nonce and the history are there for."""
+    figures = killed(
+        share,
+        "post: accepted, the answer not read",
+        "DM: accepted, the answer not read",
+        "fan-out: its post accepted, the answer not read",
+        window=FOR_EVER,
+        broken="plain protocol",
+    )
+
+    assert figures.duplicated == 3
+    assert unmet(judge(figures)) == ["3 duplicated"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "window"),
+    [("no lease", AT_ONCE), ("random nonce, no history", FOR_EVER), ("no history", AT_ONCE)],
+)
+def test_without_one_of_its_protections_a_message_is_doubled(
+    broken: str, window: dt.timedelta | None, share: Share
+) -> None:
+    figures = killed(share, "post: accepted, the answer not read", window=window, broken=broken)
+
+    assert unmet(judge(figures)) == ["1 duplicated"]
+    assert "is visible 2 times" in figures.faults[0]
+
+
+@pytest.mark.parametrize("kind", ["post", "DM"])
+def test_without_the_fence_a_process_that_wakes_too_late_doubles_a_message(kind: str, share: Share) -> None:
+    figures = killed(share, f"{kind}: hung after its claim, awake too late", window=AT_ONCE, broken="no fence")
+
+    assert unmet(judge(figures)) == ["1 duplicated"]
+
+
+def test_a_fan_out_that_does_not_look_at_its_children_is_stuck(share: Share) -> None:
+    figures = killed(share, "DM: recorded", window=FOR_EVER, broken="no child rows")
+
+    assert "2 stuck" in unmet(judge(figures))
+
+
+def test_without_the_minute_a_message_is_asked_for_again_too_early(share: Share) -> None:
+    figures = killed(share, "DM: before the request", "post: after its claim", window=FOR_EVER, broken="no minute")
+
+    assert any("after its claim" in words for words in unmet(judge_recovery(figures)))
+    assert any("was asked for again" in fault for fault in figures.faults)
+
+
+def test_where_nobody_sees_that_a_process_died_its_work_is_not_at_rest_in_time(share: Share) -> None:
+    figures = killed(share, "post: after its claim", window=FOR_EVER, broken="deaths unseen")
+
+    assert unmet(judge(figures)) != []
