@@ -70,7 +70,7 @@ migrations: $(INSTALLED) ## write a migration for what changed in models/; optio
 requirements: $(UV) ## renew requirements/ from pyproject.toml; newer versions: make requirements UPGRADE=--upgrade
 	@$(COMPILE) --group build --output-file requirements/build.txt
 	@$(COMPILE) --output-file requirements/run.txt pyproject.toml
-	@$(COMPILE) --extra demo --extra test --output-file requirements/test.txt pyproject.toml
+	@$(COMPILE) --extra demo --extra test --override requirements/overrides.in --output-file requirements/test.txt pyproject.toml
 
 clean: ## remove .venv and every cache; the bot's data stays
 	@rm -rf $(VENV) .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
@@ -88,7 +88,7 @@ $(INSTALLED): pyproject.toml requirements/build.txt requirements/test.txt
 	fi
 	@touch $(INSTALLING)
 	@$(PIP) install --require-hashes --requirement requirements/build.txt
-	@$(PIP) install --require-hashes --requirement requirements/test.txt
+	@$(PIP) install --no-deps --require-hashes --requirement requirements/test.txt
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation --editable .
 	@rm $(INSTALLING)
 	@touch $@

@@ -28,6 +28,11 @@ class Event(DiscordEventConfigMixin):
     ``slot`` is the local time and zone it was generated for, ``2026-03-29T19:00[Europe/London]``; null for a one-off
     and off schedule. ``announcement_*`` name the one post of the event; ``reposts`` counts how often it was posted
     again; ``post_due_at`` is set while the post lags behind the row, and ``post_version`` counts what changed.
+    ``is_withdrawn``: cancelled because its series left its slot, so that it revives when the slot returns; ``moved_to``
+    is then where its place went, if anywhere. ``time_changes`` counts the new times that its people were to hear of.
+    ``native_due_at`` is set while the native scheduled event lags behind; ``native_told`` is what Discord was last told
+    of it, ``native_interested`` how many are interested there. ``calendar_uid`` is the UID of the calendar entry it was
+    imported from.
     """
 
     id = fields.BigIntField(primary_key=True)
@@ -51,6 +56,13 @@ class Event(DiscordEventConfigMixin):
     reposts = fields.IntField(default=0)
     post_due_at = UtcDatetimeField(null=True)
     post_version = fields.IntField(default=0)
+    is_withdrawn = fields.BooleanField(default=False, db_default=False)
+    moved_to = UtcDatetimeField(null=True)
+    time_changes = fields.IntField(default=0, db_default=0)
+    native_due_at = UtcDatetimeField(null=True)
+    native_told = fields.JSONField[dict[str, object]](null=True)
+    native_interested = fields.IntField(null=True)
+    calendar_uid = fields.CharField(max_length=255, null=True)
     created_by = fields.BigIntField(null=True)
 
     if TYPE_CHECKING:
@@ -84,5 +96,6 @@ class Event(DiscordEventConfigMixin):
             ("state", "scheduled_at"),
             ("state", "signups_open_at"),
             ("post_due_at",),
+            ("native_due_at",),
             ("guild_id", "scheduled_at"),
         )

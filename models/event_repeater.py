@@ -14,7 +14,7 @@ class EventRepeater(DiscordEventConfigMixin):
     One series of a guild.
 
     ``day_of_week`` is written as RFC 5545 writes BYDAY; ``time_of_day`` is ``HH:MM`` on the series' own wall clock;
-    ``ends_at`` is inclusive.
+    ``ends_at`` is inclusive. ``calendar_uid`` is the UID of the calendar entry it was imported from.
     """
 
     id = fields.BigIntField(primary_key=True)
@@ -33,6 +33,7 @@ class EventRepeater(DiscordEventConfigMixin):
     is_active = fields.BooleanField(default=True)
     created_by = fields.BigIntField(null=True)
     created_at = UtcDatetimeField()
+    calendar_uid = fields.CharField(max_length=255, null=True)
 
     class Meta:
         table = "event_repeater"

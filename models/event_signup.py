@@ -17,6 +17,8 @@ class EventSignup(Model):
     What one person said about one event; written by ``bot.events.signups`` only.
 
     A change of mind keeps the row. ``position`` orders the wait-list, lowest first; it has gaps and is null off it.
+    ``offered_until``: a place is held for this person, who waits, until then. ``promotions`` counts how often they were
+    moved up or offered a place, each of which they are told once. ``has_role``: the bot gave them the attendee role.
     """
 
     id = fields.BigIntField(primary_key=True)
@@ -29,6 +31,10 @@ class EventSignup(Model):
     created_at = UtcDatetimeField()
     changed_at = UtcDatetimeField()
     confirmed_at = UtcDatetimeField(null=True)
+    offered_until = UtcDatetimeField(null=True)
+    promotions = fields.IntField(default=0, db_default=0)
+    has_role = fields.BooleanField(default=False, db_default=False)
+    is_no_show = fields.BooleanField(default=False, db_default=False)
 
     if TYPE_CHECKING:
         event_id: int
@@ -37,4 +43,4 @@ class EventSignup(Model):
         table = "event_signup"
         table_description = "event_signup"
         unique_together = (("event", "user_id"),)
-        indexes = (("event_id", "status", "position"), ("user_id",))
+        indexes = (("event_id", "status", "position"), ("user_id",), ("offered_until",))

@@ -5,7 +5,11 @@ from tortoise.models import Model
 
 
 class GuildSettings(Model):
-    """One row per Discord server that uses the bot."""
+    """
+    One row per Discord server that uses the bot.
+
+    ``series_template`` and ``event_template``: what new ones have where a command leaves it out, by field name.
+    """
 
     guild_id = fields.BigIntField(primary_key=True, generated=False)
     timezone = fields.CharField(max_length=64, default="UTC")
@@ -14,6 +18,8 @@ class GuildSettings(Model):
     manager_role_id = fields.BigIntField(null=True)
     approved_role_id = fields.BigIntField(null=True)
     profile_fields = fields.JSONField[list[dict[str, object]]](default=list)
+    series_template = fields.JSONField[dict[str, object]](default=dict, db_default={})
+    event_template = fields.JSONField[dict[str, object]](default=dict, db_default={})
     locale = fields.CharField(max_length=16, default="en")
 
     class Meta:

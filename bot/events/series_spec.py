@@ -72,6 +72,10 @@ class ConfigSpec(BaseModel):
     discord_profile_reminder_hours: Hours = 24
     discord_create_event: Switch = False
     signup_opens_hours: OpensHours = 168
+    signup_offer_minutes: Annotated[
+        int | None,
+        Field(ge=1, le=10_080, description="a whole number of minutes from 1 to 10080 (a week), or null for no wait"),
+    ] = None
     max_players: Annotated[
         int | None, Field(ge=1, le=MAX_INTEGER, description="a whole number from 1, or null for no limit")
     ] = None

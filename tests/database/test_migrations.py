@@ -20,11 +20,9 @@ from bot.database import MODEL_MODULES, opened
 from bot.migrating import UnmigratedError, _executor, migrate, pending_migrations, require_migrated
 from bot.scheduling.bodies import GENERATE_UPCOMING_EVENTS
 from bot.transactions import Dialect, dialect, fetch, moment
-from models.event import Event
 from models.fields import NaiveDatetimeError
 from models.instance import Instance
-from models.states import EventState
-from tests.builders import HOUR, FakeDiscord, Process, make_event, make_guild, make_series, stored_due
+from tests.builders import HOUR, FakeDiscord, Process, make_event, make_series, stored_due
 
 NOON = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 NAIVE = dt.datetime(2026, 3, 1, 12, 0)  # noqa: DTZ001 -- what is refused
@@ -171,42 +169,82 @@ EVERYWHERE = pytest.mark.parametrize(
 )
 
 
+VERSIONS = [one.name for one in pkgutil.iter_modules([str(Path(__file__).parents[2] / "migrations")])]
+"""Every version of the tables, in order."""
+
+
+async def tables() -> dict[str, dict[str, str]]:
+    """Return every table's columns with their types, in lower case."""
+    query = (
+        "SELECT m.name AS place, c.name AS name, c.type AS type FROM sqlite_master m, pragma_table_info(m.name) c"
+        " WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'"
+        if dialect() is Dialect.SQLITE
+        else "SELECT table_name AS place, column_name AS name, data_type AS type FROM information_schema.columns"
+        " WHERE table_schema = 'public'"
+    )
+    found: dict[str, dict[str, str]] = {}
+    for row in await fetch(query):
+        found.setdefault(str(row["place"]), {})[str(row["name"])] = str(row["type"]).lower()
+    return {name: columns for name, columns in found.items() if "migrations" not in name}
+
+
+async def write_row(table: str, **values: str) -> None:
+    """Write one row as the version of its table allows it: values as SQL literals, any others by their type."""
+    told = {"json": "'[]'", "timestamp": f"'{NOON.isoformat(sep=' ')}'", "date": "'2026-03-01'", "bool": "'1'"}
+    columns = (await tables())[table]
+    literals = {
+        name: values.get(name, next((value for kind, value in told.items() if kind in type_name), "'1'"))
+        for name, type_name in columns.items()
+    }
+    named = ", ".join(f'"{name}"' for name in literals)
+    await fetch(f'INSERT INTO "{table}" ({named}) VALUES ({", ".join(literals.values())})')  # noqa: S608
+
+
 @EVERYWHERE
-async def test_a_database_of_the_first_version_keeps_its_rows_and_its_indexes(empty_url: str) -> None:
+@pytest.mark.parametrize("version", VERSIONS[:-1])
+async def test_what_an_older_version_stored_is_all_there_afterwards(empty_url: str, version: str) -> None:
     async with opened(empty_url):
-        await _executor().migrate([MigrationTarget("models", "0001_initial")])
-        await make_guild()
-        event = await make_event(now=NOON)
-        await write(success=True, source_id=event.id)
-        before = await index_definitions()
+        await _executor().migrate([MigrationTarget("models", version)])
+        before = await tables()
+        # Parents first: whatever they reach has the id 1.
+        first = ("event_repeater", "event")
+        for table in (*first, *sorted(before.keys() - set(first))):
+            await write_row(table)
+        stored = {table: await fetch(f'SELECT * FROM "{table}"') for table in before}  # noqa: S608
+
+        indexes = await index_definitions()
 
         applied = await migrate(empty_url)
 
-        assert applied == ["0002_people", "0003_leader_lease"]
-        assert (await Event.get(id=event.id)).scheduled_at == event.scheduled_at
-        assert await stored_due() == {(event.id, "announcement"): NOON}
-        with pytest.raises(IntegrityError):
-            await write(success=None, source_id=event.id)
-        after = await index_definitions()
-        assert {name: after.get(name) for name in before} == before
+        assert applied == VERSIONS[VERSIONS.index(version) + 1 :]
+        after = {
+            table: await fetch("SELECT " + ", ".join(f'"{name}"' for name in columns) + f' FROM "{table}"')  # noqa: S608
+            for table, columns in before.items()
+        }
+        assert after == stored
+        now = await index_definitions()
+        assert {name: now.get(name) for name in indexes} == indexes
+        assert all(len(rows) == 1 for rows in stored.values())
 
 
 @EVERYWHERE
 async def test_what_an_older_version_did_not_send_is_due_after_the_next_generation(empty_url: str) -> None:
     clock = ManualClock(NOON)
+    start = f"'{(NOON + 3 * HOUR).isoformat(sep=' ')}'"
+    off = {f"discord_{name}": "'0'" for name in ("announcement", "signup_reminder", "profile_reminder", "create_event")}
     async with opened(empty_url):
         await _executor().migrate([MigrationTarget("models", "0001_initial")])
-        await make_guild()
-        event = await make_event(
-            now=NOON, starts_in=3 * HOUR, state=EventState.SIGNUPS_OPEN, discord_confirm_attendance=True
-        )
+        await write_row("guild_settings")
         # As it was left by a version that knew of no other reminder.
-        await fetch("DELETE FROM reminder_due WHERE key <> 'announcement'")
+        await write_row(
+            "event", state="'signups_open'", scheduled_at=start, series_id="NULL", slot="NULL",
+            discord_confirm_attendance_hours="2", is_off_schedule="'0'", **off,
+        )  # fmt: skip
         await migrate(empty_url)
 
         await Process(FakeDiscord(clock), clock).run(GENERATE_UPCOMING_EVENTS)
 
-        assert await stored_due() == {(event.id, "announcement"): NOON, (event.id, "attendance_reminder"): NOON + HOUR}
+        assert await stored_due() == {(1, "attendance_reminder"): NOON + HOUR}
 
 
 LARGEST_ID = 2**63 - 1
