@@ -38,10 +38,15 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What befell one world: its deaths, and when the life that healed it began; ``taken_over``: by another's."""
+    """
+    What befell one world: its deaths, and when the life that healed it began; ``taken_over``: by another's.
+
+    ``polled_from``: when that life first looked for what is due.
+    """
 
     deaths: list[Death]
     healed_from: dt.datetime
+    polled_from: dt.datetime
     taken_over: bool
     answered: bool
 
@@ -96,9 +101,9 @@ def is_recorded(world: World, history: History, key: MessageKey, reason: str | N
     """Return whether a message is missing for one of the two good reasons in this world."""
     if key == world.soon:
         # Nobody could send it in time: while it was not known whether the process that died holding it had, or while
-        # nobody lived.
+        # nobody lived or looked.
         known_at = [death.at + RESEND_AFTER for death in history.deaths if key in death.open]
-        earliest = max([history.healed_from, *known_at])
+        earliest = max([history.polled_from, *known_at])
         return reason == ErrorClass.EVENT_STARTED and world.begun + SOON <= earliest
     return key.recipient_id == world.closed and reason == ErrorClass.RECIPIENT_UNREACHABLE
 

@@ -180,11 +180,16 @@ class _Run:
             raise UnitBrokenError("the last life was killed")
         if self._hung is not None:
             raise UnitBrokenError("nobody woke the process that hung")
-        return await self._judged(healed_from, taken_over=taken_over)
+        # Only a process that starts looks at once for what is due; the other one when its next poll has come.
+        until_poll = _PERIODS.poll - rested[bodies.CHECK_EVENT_REMINDERS] if taken_over else dt.timedelta(0)
+        return await self._judged(healed_from, taken_over=taken_over, polled_from=healed_from + until_poll)
 
-    async def _judged(self, healed_from: dt.datetime, *, taken_over: bool) -> Figures:
+    async def _judged(
+        self, healed_from: dt.datetime, *, taken_over: bool, polled_from: dt.datetime | None = None
+    ) -> Figures:
         answered = "press" in self._stub.deferred
-        return await judged(self._world, self._stub, History(self._deaths, healed_from, taken_over, answered))
+        history = History(self._deaths, healed_from, polled_from or healed_from, taken_over, answered)
+        return await judged(self._world, self._stub, history)
 
     def _pause(self) -> dt.timedelta:
         """Return how long a process takes to come back: mostly seconds, sometimes past every nonce and timeout."""

@@ -98,9 +98,19 @@ def test_only_a_process_that_held_it_excuses_that_a_message_came_too_late(*, is_
     world = World(BEGUN, dt.timedelta(0), 1, 2, 3, 4, ATTENDANCE, (5,), 5, ())
     died_at = BEGUN + dt.timedelta(seconds=31)  # a minute after it the event has begun
     death = Death(died_at, {world.soon: BEGUN} if is_held else {})
-    history = History([death], died_at, taken_over=True, answered=True)
+    history = History([death], died_at, died_at, taken_over=True, answered=True)
 
     assert is_recorded(world, history, world.soon, ErrorClass.EVENT_STARTED) is is_held
+
+
+@pytest.mark.parametrize(("polled_after", "is_excused"), [(89, False), (90, True)])
+def test_what_began_before_anybody_looked_is_excused(polled_after: int, *, is_excused: bool) -> None:
+    world = World(BEGUN, dt.timedelta(0), 1, 2, 3, 4, ATTENDANCE, (5,), 5, ())
+    healed_from = BEGUN + dt.timedelta(seconds=75)
+    polled_from = BEGUN + dt.timedelta(seconds=polled_after)  # it begins 90 s after BEGUN
+    history = History([], healed_from, polled_from, taken_over=True, answered=True)
+
+    assert is_recorded(world, history, world.soon, ErrorClass.EVENT_STARTED) is is_excused
 
 
 def test_a_plain_protocol_doubles_whatever_discord_remembers(share: Share) -> None:
