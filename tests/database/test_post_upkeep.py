@@ -189,6 +189,18 @@ async def test_a_post_that_is_posted_again_shows_who_comes(
     assert [shown(post) for post in discord.in_channel()] == [(["Coming (1): <@101>"], [False] * 3)]
 
 
+@pytest.mark.parametrize(("ahead_by", "edits"), [(HOUR, 0), (DAY, 1)], ids=["within an hour", "by a day"])
+async def test_a_clock_that_was_ahead_by_a_day_holds_no_edit_back(
+    database: str, discord: FakeDiscord, clock: ManualClock, ahead_by: dt.timedelta, edits: int
+) -> None:
+    bot, event, post = await announced(discord, clock)
+    await mark_changed(event.id, now=NOW + ahead_by, debounce=3 * SECOND)
+
+    await bot.run(SYNC_DISCORD_EVENTS)
+
+    assert len(post.edits) == edits
+
+
 async def test_a_deleted_post_of_an_event_ahead_is_posted_again_once_each_time(
     database: str, clock: ManualClock, discord: FakeDiscord
 ) -> None:
