@@ -69,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for proof, dialect in _wanted(chosen, only=asked.database):
             seeds = range(asked.first, asked.first + (asked.seeds or proof.seeds))
             began = time.monotonic()
-            figures = tried(proof, seeds, dialect, databases, cores=os.cpu_count() or 1)
+            at_once = (os.cpu_count() or 1) * (2 if proof.mostly_waits else 1)
+            figures = tried(proof, seeds, dialect, databases, at_once=at_once)
             today = dt.datetime.now(dt.UTC).date().isoformat()
             row = table.row_of(proof, table.name_of(dialect), figures, proof.judge(figures), seeds=seeds, on=today)
             is_broken |= "BROKEN" in row

@@ -71,6 +71,7 @@ class Proof:
     One promise and how it is tried; ``seeds`` is how many ``make chaos`` takes, on each of ``dialects``.
 
     ``run`` does one share in a process of its own, so it is a function of a module; ``judge`` reads what all came to.
+    ``mostly_waits``: a unit waits for processes of its own more than it works, so that a core may have two of them.
     """
 
     row: str
@@ -79,6 +80,7 @@ class Proof:
     judge: Callable[[Figures], list[Finding]]
     seeds: int = 200
     dialects: tuple[Dialect | None, ...] = (Dialect.SQLITE, Dialect.POSTGRES)
+    mostly_waits: bool = False
 
 
 def unmet(figures: Figures, findings: Sequence[Finding]) -> list[str]:

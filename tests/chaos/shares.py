@@ -12,24 +12,26 @@ from tests.chaos.proof import Figures, Proof, Share
 from tests.official.checks import CHECKS, watch_simulated
 from tests.throwaway import Databases
 
-# So many shares a core that one slow share does not keep the other cores waiting.
-_SHARES_PER_CORE = 4
+# So many shares a worker that one slow share does not keep the other ones waiting.
+_SHARES_PER_WORKER = 4
 
 
-def shares(seeds: Sequence[int], dialect: Dialect | None, databases: Databases, *, cores: int) -> Iterator[Share]:
+def shares(seeds: Sequence[int], dialect: Dialect | None, databases: Databases, *, at_once: int) -> Iterator[Share]:
     """Cut the seeds into shares, so that every core has some."""
-    size = max(1, -(-len(seeds) // (cores * _SHARES_PER_CORE)))
+    size = max(1, -(-len(seeds) // (at_once * _SHARES_PER_WORKER)))
     for begin in range(0, len(seeds), size):
         yield Share(seeds[begin : begin + size], dialect, databases)
 
 
-def tried(proof: Proof, seeds: Sequence[int], dialect: Dialect | None, databases: Databases, *, cores: int) -> Figures:
+def tried(
+    proof: Proof, seeds: Sequence[int], dialect: Dialect | None, databases: Databases, *, at_once: int
+) -> Figures:
     """Run a proof on all cores; return what it came to."""
     came_to = Figures()
-    parts = list(shares(seeds, dialect, databases, cores=cores))
+    parts = list(shares(seeds, dialect, databases, at_once=at_once))
     # Spawned, not forked: a proof may fork children of its own, which must hold nothing of this process.
     context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(cores, mp_context=context, initializer=quiet) as pool:
+    with concurrent.futures.ProcessPoolExecutor(at_once, mp_context=context, initializer=quiet) as pool:
         for one in pool.map(_done, [proof.run] * len(parts), parts):
             came_to.add(one)
     return came_to

@@ -31,7 +31,7 @@ KNOWN = keys_of([proof("R2"), proof("R10")])
 
 @pytest.mark.parametrize(("seeds", "cores"), [(200, 2), (5, 2), (1, 8), (0, 2), (17, 3)])
 def test_every_seed_is_in_one_share(databases: Databases, seeds: int, cores: int) -> None:
-    parts = list(shares(range(7, 7 + seeds), Dialect.SQLITE, databases, cores=cores))
+    parts = list(shares(range(7, 7 + seeds), Dialect.SQLITE, databases, at_once=cores))
 
     assert [seed for part in parts for seed in part.seeds] == list(range(7, 7 + seeds))
     assert len(parts) <= 4 * cores

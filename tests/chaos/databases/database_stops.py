@@ -181,5 +181,6 @@ PROOFS = (
         run=run,
         judge=judge,
         seeds=100,
+        mostly_waits=True,
     ),
 )

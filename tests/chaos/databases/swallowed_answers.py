@@ -126,5 +126,6 @@ PROOFS = (
         run=run,
         judge=judge,
         seeds=200,
+        mostly_waits=True,
     ),
 )
