@@ -13,7 +13,7 @@ import secrets
 import signal
 import sys
 import zoneinfo
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -106,23 +106,38 @@ async def import_command(
     *,
     guild: Annotated[int, Parameter(help="The guild's id.")],
     announce_in: Annotated[int | None, Parameter(help="The id of the channel to announce in.")] = None,
+    preview: Annotated[
+        bool, Parameter(negative="", help="Show what a calendar file would make, and store nothing.")
+    ] = False,
     config: ConfigFile = None,
 ) -> None:
-    """Import the series of a JSON schedule FILE into a guild: all of them or none."""
+    """
+    Import a FILE into a guild: the series of a JSON schedule, or the series and events of a calendar (ICS).
+
+    Of a schedule all or none are taken. Of a calendar whatever has no place here is named and left out.
+    """
     from bot.clock import SystemClock
-    from bot.operations.schedule_import import import_schedule, read_schedule_file
+    from bot.events.schedule_file import read_schedule
+    from bot.operations.calendar_import import MAX_BYTES, import_calendar, is_calendar
+    from bot.operations.schedule_import import import_schedule, read_bytes
     from bot.process import ready_database
 
     settings = _settings(config)
-    series = read_schedule_file(file)
+    guild_id, announces = _discord_id(guild, "--guild"), _optional_id(announce_in, "--announce-in")
+    timezone, now = settings.bot.default_timezone, SystemClock().now()
+    raw = read_bytes(file, most=MAX_BYTES)
+    if is_calendar(raw, file):
+        async with ready_database(settings):
+            lines = await import_calendar(
+                raw, guild_id=guild_id, announce_in=announces, timezone=timezone, now=now, preview=preview
+            )
+        print("\n".join(lines))
+        return
+    if preview:
+        raise UsageError("--preview is for calendar files (ICS); of a schedule all is taken, or nothing.")
+    series = read_schedule(raw)
     async with ready_database(settings):
-        imported = await import_schedule(
-            series,
-            guild_id=_discord_id(guild, "--guild"),
-            announce_in=_optional_id(announce_in, "--announce-in"),
-            timezone=settings.bot.default_timezone,
-            now=SystemClock().now(),
-        )
+        imported = await import_schedule(series, guild_id=guild_id, announce_in=announces, timezone=timezone, now=now)
     print(imported)
 
 
@@ -152,6 +167,35 @@ async def guild_command(
             now=SystemClock().now(),
         )
     print(channels)
+
+
+@app.command(name="forecast")
+async def forecast_command(
+    *,
+    days: Annotated[int, Parameter(help="How many days from now, 1 to 366.")],
+    guild: Annotated[int | None, Parameter(help="The guild's id; needed only where there are several.")] = None,
+    format: Annotated[Literal["json", "text"], Parameter(help="One JSON object a line, or words.")] = "text",  # noqa: A002
+    config: ConfigFile = None,
+) -> None:
+    """Show what will be sent in a guild and what will not and why, from the database alone; it changes nothing."""
+    from bot.clock import SystemClock
+    from bot.database import opened
+    from bot.migrating import require_migrated
+    from bot.operations.forecast_command import check_days, chosen_guild, lines, require_file
+    from bot.reminders.forecast import Prospects, Window, forecast
+
+    span = timedelta(days=check_days(days))
+    settings = _settings(config)
+    url = settings.database.url.get_secret_value()
+    require_file(url)
+    async with opened(url, pool_size=settings.database.pool_size):
+        await require_migrated()
+        guild_id = await chosen_guild(_optional_id(guild, "--guild"))
+        now = SystemClock().now()
+        every = timedelta(seconds=settings.reminders.generate_seconds)
+        seen = await forecast(guild_id, Window(now, now + span), now=now, prospects=Prospects(generates_every=every))
+    for line in lines(seen, format):
+        print(line)
 
 
 @app.command(name="simulate")

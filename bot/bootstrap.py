@@ -18,14 +18,15 @@ from bot.dm_queue.fan_out import FanOuts
 from bot.dm_queue.queue import DmQueue
 from bot.dm_queue.too_fast import note_too_fast
 from bot.dm_queue.worker import DmOpener, DmQueueOptions, DmWorker
+from bot.events.attendee_roles import AttendeeRoles, MemberPort
 from bot.events.generate import Generator
 from bot.events.lifecycle import Lifecycle
 from bot.events.signups import Signups
 from bot.leases.blocks import RequestLimits
 from bot.leases.failures import Backoff
 from bot.leases.instances import InstanceRegister, new_instance_id
-from bot.leases.keys import EVENT_REPOST, SIDE_POSTS
-from bot.leases.ports import DiscordTime, MessagePort, OutcomeObserver
+from bot.leases.keys import EVENT_REPOST, NATIVE_EVENT, SIDE_POSTS
+from bot.leases.ports import DiscordTime, MessagePort, NativePort, OutcomeObserver
 from bot.leases.send_once import OneWayOut, SendOptions
 from bot.leases.staleness import SweepOptions
 from bot.leases.sweep import Sweeper
@@ -33,17 +34,26 @@ from bot.ops_notes import OpsNoteTeller, PostFaultObserver, tell_unreadable
 from bot.reminders import tasks as _registers_the_tasks  # noqa: F401 -- the decorators run on import
 from bot.reminders.dispatch import Dispatcher
 from bot.reminders.fire import ReminderClerk
+from bot.reminders.native_rows import NativeObserver
+from bot.reminders.native_steps import NativeEditor
+from bot.reminders.native_upkeep import NativeUpkeep
 from bot.reminders.outcomes import DueRowObserver, PostObserver
 from bot.reminders.post_upkeep import PostEditor, PostUpkeep
+from bot.reminders.promotions import PromotionTeller
 from bot.reminders.task_registry import ReminderContext
 from bot.reminders.tasks import ANNOUNCEMENT
+from bot.reminders.time_changes import TimeChangeTeller
 from bot.scheduling import bodies
-from bot.scheduling.agenda import Agenda, Body
+from bot.scheduling.agenda import Agenda, Body, together
 from bot.scheduling.registry import registered
 
 
 class DiscordPort(MessagePort, PostEditor, DmOpener, Protocol):
     """Everything that the services ask of Discord."""
+
+
+class CalendarPort(NativePort, NativeEditor, Protocol):
+    """The servers' own lists of scheduled events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +79,9 @@ class Ports:
     What the services need from outside.
 
     ``share``: told among how many living processes the bot's allowances are divided, whenever that changes.
-    ``limits``: what all requests came to, None: there are none, as in a simulated transport.
+    ``limits``: what all requests came to, None: there are none, as in a simulated transport. ``members``: the members
+    of servers, None: nobody's roles are given or asked for. ``calendar``: the servers' own lists of scheduled
+    events, None: no event gets a place in one.
     """
 
     discord: DiscordPort
@@ -82,6 +94,8 @@ class Ports:
     follow: Callable[[dt.datetime], dt.timedelta] | None = None
     share: Callable[[int], None] | None = None
     limits: RequestLimits | None = None
+    calendar: CalendarPort | None = None
+    members: MemberPort | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +175,7 @@ def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str)
         agenda=agenda,
         observers=_observers(agenda, options),
         stop=ports.stop,
+        natives=ports.calendar,
         options=SendOptions(backoff=options.backoff),
     )
     if ports.limits is not None:
@@ -181,6 +196,20 @@ def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str)
         options=options.dm_queue,
     )
     fan_outs = FanOuts(queue, out, clock=ports.clock, agenda=agenda)
+    new_times = TimeChangeTeller(
+        fan_outs, clock=ports.clock, lease_clock=ports.lease_clock, agenda=agenda, is_available=ports.is_available
+    )
+    signups = Signups(agenda, debounce=options.edit_debounce)
+    promotions = PromotionTeller(
+        queue,
+        out,
+        clock=ports.clock,
+        agenda=agenda,
+        is_available=ports.is_available,
+        members=ports.members,
+        let_go=signups.let_go,
+    )
+    roles = AttendeeRoles(ports.members, is_available=ports.is_available, agenda=agenda)
     dispatcher = Dispatcher(ReminderContext(out, ports.clock, fan_outs))
     sweeper = Sweeper(out, agenda=agenda, options=options.sweep, tell_unreadable=tell_unreadable)
 
@@ -204,13 +233,16 @@ def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str)
         dispatcher=dispatcher,
         dms=dms,
         fan_outs=fan_outs,
-        signups=Signups(agenda, debounce=options.edit_debounce),
+        signups=signups,
         sweeper=sweeper,
         register=register,
         breaker_record=record,
         bodies=(
             *_bodies(ports, options, agenda, out, dispatcher, sweeper, register),
+            Body(bodies.TELL_TIME_CHANGES, options.sync_every, new_times.tell_time_changes),
             Body(bodies.DRIVE_FAN_OUTS, options.poll, fan_outs.drive_fan_outs),
+            Body(bodies.TELL_PROMOTIONS, options.poll, promotions.tell_promotions),
+            Body(bodies.SYNC_ATTENDEE_ROLES, options.sync_every, roles.sync_attendee_roles),
             Body(bodies.DRAIN_DM_QUEUE, options.poll, dms.drain_dm_queue),
         ),
     )
@@ -220,9 +252,11 @@ def _observers(agenda: Agenda, options: ServiceOptions) -> dict[str, tuple[Outco
     faults = PostFaultObserver(agenda)
     post = PostObserver(agenda, debounce=options.edit_debounce)
     due = DueRowObserver(agenda)
+    native = NativeObserver(agenda, debounce=options.edit_debounce)
     reminders: dict[str, tuple[OutcomeObserver, ...]] = {entry.log_source: (due,) for entry in registered()}
     beside: dict[str, tuple[OutcomeObserver, ...]] = dict.fromkeys((*SIDE_POSTS,), (faults,))
-    return reminders | beside | {ANNOUNCEMENT.log_source: (due, post, faults), EVENT_REPOST: (post, faults)}
+    shown: dict[str, tuple[OutcomeObserver, ...]] = {EVENT_REPOST: (post, faults), NATIVE_EVENT: (native,)}
+    return reminders | beside | shown | {ANNOUNCEMENT.log_source: (due, post, faults)}
 
 
 def _bodies(  # noqa: PLR0917 -- the joint of all bodies
@@ -243,6 +277,12 @@ def _bodies(  # noqa: PLR0917 -- the joint of all bodies
     upkeep = PostUpkeep(
         ports.discord, out, is_available=ports.is_available, agenda=agenda, debounce=options.edit_debounce
     )
+    in_line = [upkeep.sync_discord_events]
+    if ports.calendar is not None:
+        natives = NativeUpkeep(
+            ports.calendar, out, is_available=ports.is_available, agenda=agenda, debounce=options.edit_debounce
+        )
+        in_line.append(natives.sync_native_events)
     teller = OpsNoteTeller(out, is_available=ports.is_available)
     # In the order in which one moment's work is done: who lives, what stands, what moves, what goes out.
     return (
@@ -255,7 +295,7 @@ def _bodies(  # noqa: PLR0917 -- the joint of all bodies
         ),
         Body(bodies.OPEN_SCHEDULED_SIGNUPS, options.state_every, lifecycle.open_scheduled_signups),
         Body(bodies.CHECK_EVENT_REMINDERS, options.poll, clerk.fire_due_reminders),
-        Body(bodies.SYNC_DISCORD_EVENTS, options.sync_every, upkeep.sync_discord_events),
+        Body(bodies.SYNC_DISCORD_EVENTS, options.sync_every, together(*in_line)),
         Body(
             bodies.CLEANUP_STALE_EVENTS,
             options.cleanup_every,

@@ -12,6 +12,7 @@ from typing import Literal
 import discord
 import structlog
 import yarl
+from discord import app_commands
 from discord.backoff import ExponentialBackoff
 from discord.ext import commands
 
@@ -20,7 +21,9 @@ from bot.clock import Clock, LeaseClock, SharedClock
 from bot.command_sync import CommandSync
 from bot.command_tree import Interaction, TocsinTree
 from bot.delivery.channel_poster import ChannelPoster
+from bot.delivery.guild_calendar import GuildCalendar
 from bot.delivery.guild_presence import GuildPresence
+from bot.delivery.member_roles import MemberRoles
 from bot.delivery.request_gate import RequestGate
 from bot.delivery.request_trace import RequestTrace
 from bot.drafts import Drafts
@@ -37,13 +40,19 @@ LOOP_COGS: tuple[str, ...] = ("cogs.leases", "cogs.events", "cogs.reminders", "c
 COMMAND_COGS: tuple[str, ...] = (
     "cogs.dm_queue_commands",
     "cogs.event_commands",
+    "cogs.event_edit_commands",
     "cogs.players",
     "cogs.profile",
+    "cogs.reminder_commands",
     "cogs.series_commands",
+    "cogs.series_edit_commands",
+    "cogs.series_exception_commands",
+    "cogs.calendar_commands",
     "cogs.settings_commands",
     "cogs.signup_buttons",
+    "cogs.signup_commands",
 )
-"""What people use: commands, buttons and forms."""
+"""What people use: commands, buttons and forms; a group is made before what another file adds to it."""
 
 # After the grace the client and the database have this left, so that all of a stop takes ten seconds at most.
 _LEAVE_SECONDS = 1.0
@@ -126,6 +135,8 @@ class TocsinBot(commands.Bot):
             follow=clock.follow if isinstance(clock, SharedClock) else None,
             share=gate.divide,
             limits=gate,
+            calendar=GuildCalendar(self, trace=trace, timeout=post_timeout),
+            members=MemberRoles(self),
         )
         self.services: Services = build_services(ports, self.options, instance_name=instance_name)
         self.loops = LoopSet(self.services.agenda, clock, before=self.wait_until_ready)
@@ -192,6 +203,20 @@ class TocsinBot(commands.Bot):
         """Take up what waited while Discord called the guild unavailable."""
         self.services.wake_all(self.clock.now())
         _log.info("guild_available", guild=guild.id)
+
+    async def add_to_group(self, cog: commands.Cog, group: str) -> None:
+        """
+        Load a cog whose commands belong to a group that another cog has made: one file would be too long for it.
+
+        Raises:
+            KeyError: the group is not there yet.
+        """
+        made = {command.name: command for command in self.tree.get_commands()}[group]
+        await self.add_cog(cog)
+        for command in cog.get_app_commands():
+            self.tree.remove_command(command.name)
+            if isinstance(made, app_commands.Group):
+                made.add_command(command, override=True)
 
     async def shut_down(self, *, grace: dt.timedelta) -> None:
         """Take no new work, let what is under way finish within ``grace``, then close the client, whatever failed."""

@@ -6,6 +6,7 @@ checked here, in the code. Whatever a command, button or form raises ends in :fu
 sentence; nothing that is nobody's business, such as a traceback or SQL, leaves the log.
 """
 
+import io
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -184,19 +185,28 @@ async def require_admin(interaction: Interaction) -> None:
 
 
 async def answer(
-    interaction: Interaction, text: str, *, buttons: Sequence[Button] = (), embed: Embed | None = None
+    interaction: Interaction,
+    text: str,
+    *,
+    buttons: Sequence[Button] = (),
+    embed: Embed | None = None,
+    file: tuple[str, bytes] | None = None,
 ) -> None:
     """
     Show a private answer to a command, press or form, whether it was deferred or not; a second one replaces the first.
 
-    It pings nobody, and is cut to what Discord takes.
+    It pings nobody, and is cut to what Discord takes. ``file`` is the name and the bytes of one that goes with it.
     """
     content, embeds, view = cut(text, CONTENT), discord_embeds(embed), discord_view(buttons)
+    files = [discord.File(io.BytesIO(file[1]), file[0])] if file is not None else []
     if interaction.response.is_done():
-        await interaction.edit_original_response(content=content, embeds=embeds, view=view, allowed_mentions=_NOBODY)
+        attached = files or discord.utils.MISSING
+        await interaction.edit_original_response(
+            content=content, embeds=embeds, view=view, attachments=attached, allowed_mentions=_NOBODY
+        )
     else:
         await interaction.response.send_message(
-            content, embeds=embeds, view=view, ephemeral=True, allowed_mentions=_NOBODY
+            content, embeds=embeds, view=view, files=files, ephemeral=True, allowed_mentions=_NOBODY
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import structlog
 
 from bot.leases.failures import ErrorClass, SendError
-from bot.leases.keys import OPS_NOTE, MessageKey
+from bot.leases.keys import NATIVE_EVENT, OPS_NOTE, MessageKey
 from bot.leases.ledger import HeldRow
 from bot.leases.ports import Attempt, ChannelTarget, Delivered, HistoryUnreadableError
 from bot.leases.reports import WithdrawnError
@@ -140,6 +140,13 @@ async def tell_unreadable(row: HeldRow, unreadable: HistoryUnreadableError | Non
         return  # nobody in a server can mend the history of a direct message: the log has it
     if unreadable is None:
         await mend_faults(row.guild_id, history_fault(row.channel_id), now=now)
+        return
+    if row.lease.key.source == NATIVE_EVENT:
+        says = (
+            "I cannot tell whether an event arrived in this server's list of scheduled events, since Discord does not"
+            " show me the list now. I look again every minute; until then I do not make it again."
+        )
+        await raise_fault(row.guild_id, history_fault(row.channel_id), says, now=now)
         return
     why = (
         "since I cannot read the history there. Grant me View Channel and Read Message History."

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Collection
+from functools import partial
 
 from discord import app_commands
 from discord.ext import commands
@@ -14,12 +15,12 @@ from bot.command_options import (
     HoursOption,
     MinutesOption,
     NameOption,
+    OfferOption,
     PlacesOption,
     PostChannelOption,
     RoleOption,
     as_choices,
-    channel_notes,
-    ping_notes,
+    spec_notes,
 )
 from bot.command_tree import Access, Interaction, answer, needs
 from bot.events.browse import EVERY_STATE, search_events
@@ -50,17 +51,20 @@ class EventCommands(commands.GroupCog, group_name="event", group_description="Ev
     @app_commands.command(name="create", description="Make one event; you see its time before anything is saved.")
     @app_commands.describe(
         name="What it is called",
-        when="When it begins, by this server's clock, such as 2026-12-24 19:30",
+        when="When it begins, such as fri 8pm or 2026-12-24 19:30; by your own clock if you set one",
         description="What the announcement says",
-        duration_minutes="How long it lasts; 120 if left out",
-        places="How many people can sign up; no limit if left out",
-        channel="Where it is announced; this server's announcement channel if left out",
+        duration_minutes="How long it lasts; usually 120",
+        places="How many people can sign up; 0 for no limit",
+        channel="Where it is announced; usually this server's announcement channel",
         ping_role="A role that the announcement pings",
-        announce_hours="How many hours before it is announced; 24 if left out, 0 for not at all",
+        announce_hours="How many hours before it is announced; usually 24, 0 for not at all",
         attendance_hours="How many hours before those who signed up are asked to confirm; 0 for not at all",
         profile_hours="How many hours before people are asked for a missing profile; 0 for not at all",
-        signups_open_hours="How many hours before sign-ups open; 168 if left out, 0 for at once",
+        signups_open_hours="How many hours before sign-ups open; usually 168, 0 for at once",
         required_role="Only people with this role can sign up",
+        attendee_role="A role that those with a place have until it is over",
+        offer_minutes="How long a freed place is held for the next in line, who is asked; 0 to give it at once",
+        native_event="Whether it also stands in this server's own list of scheduled events; usually not",
     )
     @needs(Access.ADMIN)
     async def create(  # noqa: PLR0913, PLR0917 -- Discord's options are its parameters
@@ -69,15 +73,18 @@ class EventCommands(commands.GroupCog, group_name="event", group_description="Ev
         name: NameOption,
         when: DateOption,
         description: DescriptionOption = "",
-        duration_minutes: MinutesOption = 120,
+        duration_minutes: MinutesOption | None = None,
         places: PlacesOption | None = None,
         channel: PostChannelOption | None = None,
         ping_role: RoleOption | None = None,
-        announce_hours: HoursOption = 24,
-        attendance_hours: HoursOption = 0,
-        profile_hours: HoursOption = 0,
-        signups_open_hours: HoursOption = 168,
+        announce_hours: HoursOption | None = None,
+        attendance_hours: HoursOption | None = None,
+        profile_hours: HoursOption | None = None,
+        signups_open_hours: HoursOption | None = None,
         required_role: RoleOption | None = None,
+        attendee_role: RoleOption | None = None,
+        offer_minutes: OfferOption | None = None,
+        native_event: bool | None = None,  # noqa: FBT001 -- as above
     ) -> None:
         """Show what an event would be, to be created on a press."""
         request = EventRequest(
@@ -93,7 +100,10 @@ class EventCommands(commands.GroupCog, group_name="event", group_description="Ev
             profile_hours=profile_hours,
             signups_open_hours=signups_open_hours,
             required_role_id=required_role,
-            notes=(*channel_notes(interaction, channel), *ping_notes(interaction, ping_role)),
+            attendee_role_id=attendee_role,
+            offer_minutes=offer_minutes,
+            native_event=native_event,
+            look=partial(spec_notes, interaction),
         )
         guild_id, actor = interaction.guild_id or 0, interaction.user.id
         reply = await self._desk.propose(request, guild_id=guild_id, actor=actor, now=self._now)

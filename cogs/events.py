@@ -5,6 +5,7 @@ from bot.scheduling.bodies import (
     CLEANUP_STALE_EVENTS,
     GENERATE_UPCOMING_EVENTS,
     OPEN_SCHEDULED_SIGNUPS,
+    SYNC_ATTENDEE_ROLES,
     SYNC_DISCORD_EVENTS,
 )
 
@@ -16,5 +17,14 @@ class Events(BodyCog):
 async def setup(bot: TocsinBot) -> None:
     """Load the cog; called by the library."""
     await bot.add_cog(
-        Events(bot, (CLEANUP_STALE_EVENTS, GENERATE_UPCOMING_EVENTS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS))
+        Events(
+            bot,
+            (
+                CLEANUP_STALE_EVENTS,
+                GENERATE_UPCOMING_EVENTS,
+                OPEN_SCHEDULED_SIGNUPS,
+                SYNC_ATTENDEE_ROLES,
+                SYNC_DISCORD_EVENTS,
+            ),
+        )
     )

@@ -1,4 +1,6 @@
-"""What everybody in a server may ask for: what is ahead, and to be reminded of a series or not."""
+"""What everybody in a server may ask for: what is ahead, to be reminded of a series, and what reaches them at all."""
+
+from typing import TypeAlias
 
 from discord import app_commands
 from discord.ext import commands
@@ -8,9 +10,11 @@ from bot.command_options import Choices, as_choices
 from bot.command_tree import Access, Interaction, answer, needs
 from bot.events.ahead import listing, outlook
 from bot.events.browse import find_series, search_series
+from bot.events.notifications import page, search_switches, turn
 from bot.events.subscriptions import search_subscriptions, subscribe, unsubscribe
 from bot.message.outgoing import Embed
 
+SwitchOption: TypeAlias = app_commands.Range[str, 1, 100]
 _NOTHING_AHEAD = "Nothing is ahead in this server for now."
 
 
@@ -53,6 +57,30 @@ class Players(commands.Cog):
         done = await unsubscribe(unwanted.id, guild_id=guild_id, user_id=interaction.user.id)
         await answer(interaction, done.sentence)
 
+    @app_commands.command(name="notifications", description="What reaches you by direct message: turn it off or on.")
+    @app_commands.describe(
+        turn_off="What you want no longer; with nothing given, you see everything, with buttons",
+        turn_on="What you want again",
+    )
+    @app_commands.guild_only()
+    @needs(Access.MEMBER)
+    async def notifications(
+        self, interaction: Interaction, turn_off: SwitchOption | None = None, turn_on: SwitchOption | None = None
+    ) -> None:
+        """Show what a person gets, after what they want changed."""
+        guild_id, user_id, now = interaction.guild_id or 0, interaction.user.id, self._bot.clock.now()
+        said = await turn(turn_off, turn_on, guild_id=guild_id, user_id=user_id, now=now)
+        shown = await page(user_id, guild_id=guild_id, said=said)
+        await self._bot.drafts.show(interaction, shown, access=Access.MEMBER)
+
+    @notifications.autocomplete("turn_off")
+    async def _on(self, interaction: Interaction, typed: str) -> Choices:
+        return await _switches(interaction, typed, on=True)
+
+    @notifications.autocomplete("turn_on")
+    async def _off(self, interaction: Interaction, typed: str) -> Choices:
+        return await _switches(interaction, typed, on=False)
+
     @subscribe.autocomplete("series")
     async def _active(self, interaction: Interaction, typed: str) -> Choices:
         found = await search_series(typed, guild_id=interaction.guild_id or 0, active=True)
@@ -62,6 +90,11 @@ class Players(commands.Cog):
     async def _own(self, interaction: Interaction, typed: str) -> Choices:
         found = await search_subscriptions(typed, guild_id=interaction.guild_id or 0, user_id=interaction.user.id)
         return as_choices(found)
+
+
+async def _switches(interaction: Interaction, typed: str, *, on: bool) -> Choices:
+    guild_id, user_id = interaction.guild_id or 0, interaction.user.id
+    return as_choices(await search_switches(typed, on=on, guild_id=guild_id, user_id=user_id))
 
 
 async def setup(bot: TocsinBot) -> None:

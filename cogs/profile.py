@@ -8,9 +8,11 @@ from discord import app_commands
 from discord.ext import commands
 
 from bot.client import TocsinBot
+from bot.command_options import Choices, ZoneOption, as_choices
 from bot.command_tree import Access, Interaction, answer, needs
 from bot.delivery.membership import Membership, Presser
 from bot.errors import GoneError
+from bot.events.own_zone import search_own_zones, set_own_zone
 from bot.events.profiles import Profile, ProfileField, profile_of, save
 from bot.message.custom_ids import CustomId, Verb, encode
 from bot.message.limits import cut
@@ -38,12 +40,24 @@ class ProfileForm(commands.Cog):
         self._bot.presses.forget(Verb.PROFILE)
 
     @app_commands.command(name="profile", description="What this server asks about you: fill it in, or change it.")
+    @app_commands.describe(timezone="Set the clock that the times you type are read by: type a city, and no form opens")
     @app_commands.guild_only()
     @needs(Access.MEMBER, answers_with_form=True)
-    async def profile(self, interaction: Interaction) -> None:
-        """Open the person's own form."""
-        guild_id = interaction.guild_id or 0
-        await _show(interaction, guild_id, await profile_of(interaction.user.id, guild_id=guild_id))
+    async def profile(self, interaction: Interaction, timezone: ZoneOption | None = None) -> None:
+        """Open the person's own form, or set their clock."""
+        guild_id, user_id = interaction.guild_id or 0, interaction.user.id
+        if timezone is None:
+            await _show(interaction, guild_id, await profile_of(user_id, guild_id=guild_id))
+            return
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        now, default = self._bot.clock.now(), self._bot.default_timezone
+        done = await set_own_zone(timezone, guild_id=guild_id, user_id=user_id, default=default, now=now)
+        await answer(interaction, done)
+
+    @profile.autocomplete("timezone")
+    async def _timezones(self, interaction: Interaction, typed: str) -> Choices:
+        guild_id, user_id, now = interaction.guild_id or 0, interaction.user.id, self._bot.clock.now()
+        return as_choices(await search_own_zones(typed, guild_id=guild_id, user_id=user_id, now=now))
 
     async def _pressed(self, interaction: Interaction, said: CustomId) -> None:
         who = await _presser(self._members_at_once, interaction, said)

@@ -1,6 +1,7 @@
 """What an admin does with series: make them, look at them, pause and resume them."""
 
 import datetime as dt
+from functools import partial
 from typing import Literal
 
 from discord import app_commands
@@ -15,19 +16,20 @@ from bot.command_options import (
     HoursOption,
     MinutesOption,
     NameOption,
+    OfferOption,
     PlacesOption,
     PostChannelOption,
     RoleOption,
+    TimeOption,
     ZoneOption,
     as_choices,
-    channel_notes,
-    ping_notes,
+    spec_notes,
 )
 from bot.command_tree import Access, Interaction, answer, needs
 from bot.events.browse import search_series
 from bot.events.overview import list_series, show_series
 from bot.events.series_requests import SeriesDesk, SeriesRequest
-from bot.events.series_state import pause_series, resume_series
+from bot.events.series_state import pause_series, propose_resume
 from bot.events.timezones import search_timezones
 from models.states import Frequency, MonthEnd
 
@@ -51,7 +53,7 @@ class SeriesCommands(commands.GroupCog, group_name="series", group_description="
     @app_commands.describe(
         name="What it is called",
         frequency="How often it returns",
-        time="The time of day it begins, such as 19:30",
+        time="The time of day it begins, such as 19:30 or 7:30pm",
         starts="The first day, such as 2026-03-29; today if left out",
         days="Weekdays such as TU,TH; with monthly such as 2WE (the second) or -1FR (the last)",
         every="Every how many days, weeks, months or years; 1 if left out",
@@ -59,16 +61,19 @@ class SeriesCommands(commands.GroupCog, group_name="series", group_description="
         ends="The last day, such as 2026-12-24; never if left out",
         month_end="Monthly on a day that a month lacks: its last day, or not at all",
         description="What the announcement says",
-        channel="Where it is announced; this server's announcement channel if left out",
+        channel="Where it is announced; usually this server's announcement channel",
         ping_role="A role that the announcement pings",
-        places="How many people can sign up; no limit if left out",
-        duration_minutes="How long it lasts; 120 if left out",
-        announce_hours="How many hours before it is announced; 24 if left out, 0 for not at all",
+        places="How many people can sign up; 0 for no limit",
+        duration_minutes="How long it lasts; usually 120",
+        announce_hours="How many hours before it is announced; usually 24, 0 for not at all",
         signup_reminder_hours="How many hours before subscribers are asked to sign up; 0 for not at all",
         attendance_hours="How many hours before those who signed up are asked to confirm; 0 for not at all",
         profile_hours="How many hours before people are asked for a missing profile; 0 for not at all",
-        signups_open_hours="How many hours before sign-ups open; 168 if left out, 0 for at once",
-        days_ahead="How many days ahead its events are made; 14 if left out",
+        signups_open_hours="How many hours before sign-ups open; usually 168, 0 for at once",
+        days_ahead="How many days ahead its events are made; usually 14",
+        attendee_role="A role that those with a place have until it is over",
+        offer_minutes="How long a freed place is held for the next in line, who is asked; 0 to give it at once",
+        native_event="Whether it also stands in this server's own list of scheduled events; usually not",
     )
     @app_commands.choices(
         month_end=[
@@ -82,7 +87,7 @@ class SeriesCommands(commands.GroupCog, group_name="series", group_description="
         interaction: Interaction,
         name: NameOption,
         frequency: Literal["daily", "weekly", "monthly", "yearly"],
-        time: app_commands.Range[str, 4, 5],
+        time: TimeOption,
         starts: DateOption | None = None,
         days: app_commands.Range[str, 2, 40] | None = None,
         every: app_commands.Range[int, 1, 52] = 1,
@@ -93,13 +98,16 @@ class SeriesCommands(commands.GroupCog, group_name="series", group_description="
         channel: PostChannelOption | None = None,
         ping_role: RoleOption | None = None,
         places: PlacesOption | None = None,
-        duration_minutes: MinutesOption = 120,
-        announce_hours: HoursOption = 24,
-        signup_reminder_hours: HoursOption = 0,
-        attendance_hours: HoursOption = 0,
-        profile_hours: HoursOption = 0,
-        signups_open_hours: HoursOption = 168,
-        days_ahead: DaysOption = 14,
+        duration_minutes: MinutesOption | None = None,
+        announce_hours: HoursOption | None = None,
+        signup_reminder_hours: HoursOption | None = None,
+        attendance_hours: HoursOption | None = None,
+        profile_hours: HoursOption | None = None,
+        signups_open_hours: HoursOption | None = None,
+        days_ahead: DaysOption | None = None,
+        attendee_role: RoleOption | None = None,
+        offer_minutes: OfferOption | None = None,
+        native_event: bool | None = None,  # noqa: FBT001 -- as above
     ) -> None:
         """Show what a series would be, to be created on a press."""
         request = SeriesRequest(
@@ -123,7 +131,10 @@ class SeriesCommands(commands.GroupCog, group_name="series", group_description="
             profile_hours=profile_hours,
             signups_open_hours=signups_open_hours,
             days_ahead=days_ahead,
-            notes=(*channel_notes(interaction, channel), *ping_notes(interaction, ping_role)),
+            attendee_role_id=attendee_role,
+            offer_minutes=offer_minutes,
+            native_event=native_event,
+            look=partial(spec_notes, interaction),
         )
         guild_id, actor = interaction.guild_id or 0, interaction.user.id
         reply = await self._desk.propose(request, guild_id=guild_id, actor=actor, now=self._now)
@@ -156,8 +167,11 @@ class SeriesCommands(commands.GroupCog, group_name="series", group_description="
     async def resume(self, interaction: Interaction, series: str) -> None:
         """Resume one series."""
         guild_id, actor, agenda = interaction.guild_id or 0, interaction.user.id, self._bot.services.agenda
-        done = await resume_series(series, guild_id=guild_id, actor=actor, now=self._now, agenda=agenda)
-        await answer(interaction, done)
+        debounce = self._bot.options.edit_debounce
+        reply = await propose_resume(
+            series, guild_id=guild_id, actor=actor, now=self._now, agenda=agenda, debounce=debounce
+        )
+        await self._bot.drafts.show(interaction, reply)
 
     @show.autocomplete("series")
     async def _any(self, interaction: Interaction, typed: str) -> Choices:
@@ -173,7 +187,7 @@ class SeriesCommands(commands.GroupCog, group_name="series", group_description="
 
     @create.autocomplete("timezone")
     async def _timezones(self, _interaction: Interaction, typed: str) -> Choices:
-        return [app_commands.Choice(name=key, value=key) for key in search_timezones(typed)]
+        return as_choices(search_timezones(typed, now=self._now))
 
 
 async def _found(interaction: Interaction, typed: str, *, active: bool | None = None) -> Choices:

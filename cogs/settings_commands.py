@@ -1,11 +1,23 @@
 """What an admin sets up for their server."""
 
+from typing import TypeAlias
+
 from discord import app_commands
 from discord.ext import commands
 
 from bot.client import TocsinBot
-from bot.command_options import Choices, PostChannelOption, RoleOption, ZoneOption, channel_notes
+from bot.command_options import (
+    Choices,
+    PostChannelOption,
+    RoleOption,
+    ZoneOption,
+    as_choices,
+    channel_choices,
+    channel_notes,
+    role_choices,
+)
 from bot.command_tree import Access, Interaction, answer, needs
+from bot.events.templates import TemplateKind
 from bot.events.timezones import search_timezones
 from bot.message.escaping import escape
 from bot.operations.guild_settings import (
@@ -20,6 +32,10 @@ from bot.operations.guild_settings import (
     settings_of,
     told,
 )
+from bot.operations.guild_templates import TemplateChange, change_template, search_set
+from bot.operations.template_values import ValueKind, search_options, search_values, value_kind
+
+WordOption: TypeAlias = app_commands.Range[str, 1, 100]
 
 
 @app_commands.guild_only()
@@ -101,14 +117,72 @@ class SettingsCommands(commands.GroupCog, group_name="settings", group_descripti
             f"Discord shows the admins' commands only to Manage Server: let <@&{manager_role}> see them in {where}."
         ]
 
+    @app_commands.command(name="templates", description="What new series and events have where you leave it out.")
+    @app_commands.describe(
+        for_new="What the template is for",
+        option="What is to have a value: choose from the list; with nothing more, you see what is set",
+        value="The value that it is to have",
+        clear="What is to have its built-in value again",
+    )
+    @app_commands.choices(
+        for_new=[
+            app_commands.Choice(name="series", value=TemplateKind.SERIES.value),
+            app_commands.Choice(name="events", value=TemplateKind.EVENT.value),
+        ]
+    )
+    @needs(Access.ADMIN)
+    async def templates(
+        self,
+        interaction: Interaction,
+        for_new: str,
+        option: WordOption | None = None,
+        value: WordOption | None = None,
+        clear: WordOption | None = None,
+    ) -> None:
+        """Show a template, or change it."""
+        done = await change_template(
+            TemplateKind(for_new),
+            TemplateChange(option, value, clear),
+            guild_id=interaction.guild_id or 0,
+            actor=interaction.user.id,
+            default_timezone=self._bot.default_timezone,
+            now=self._bot.clock.now(),
+        )
+        await answer(interaction, done)
+
     @set_up.autocomplete("timezone")
     async def _timezones(self, _interaction: Interaction, typed: str) -> Choices:
-        return [app_commands.Choice(name=key, value=key) for key in search_timezones(typed)]
+        return as_choices(search_timezones(typed, now=self._bot.clock.now()))
 
     @set_up.autocomplete("remove_profile_field")
     async def _fields(self, interaction: Interaction, typed: str) -> Choices:
         found = await search_fields(typed, guild_id=interaction.guild_id or 0)
         return [app_commands.Choice(name=label, value=key) for key, label in found]
+
+    @templates.autocomplete("option")
+    async def _options(self, interaction: Interaction, typed: str) -> Choices:
+        return as_choices(search_options(typed, _kind(interaction)))
+
+    @templates.autocomplete("value")
+    async def _values(self, interaction: Interaction, typed: str) -> Choices:
+        kind, option = _kind(interaction), str(interaction.namespace.option or "")
+        match value_kind(kind, option):
+            case ValueKind.CHANNEL:
+                return channel_choices(interaction, typed)
+            case ValueKind.ROLE:
+                return role_choices(interaction, typed)
+            case _:
+                return as_choices(search_values(typed, kind, option))
+
+    @templates.autocomplete("clear")
+    async def _set(self, interaction: Interaction, typed: str) -> Choices:
+        return as_choices(await search_set(typed, _kind(interaction), guild_id=interaction.guild_id or 0))
+
+
+def _kind(interaction: Interaction) -> TemplateKind:
+    """Return which template is meant while somebody types; Discord may not have sent it yet."""
+    given = interaction.namespace.for_new
+    return TemplateKind(given) if given in set(TemplateKind) else TemplateKind.SERIES
 
 
 async def setup(bot: TocsinBot) -> None:

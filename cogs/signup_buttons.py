@@ -33,17 +33,31 @@ class SignupButtons(commands.Cog):
         """Take the verbs."""
         for verb, press in _PRESSES.items():
             self._bot.presses.on_button(verb, partial(self._answer_event, press))
+        self._bot.presses.on_button(Verb.ACCEPT, partial(self._answer_offer, accepts=True))
+        self._bot.presses.on_button(Verb.NO_THANKS, partial(self._answer_offer, accepts=False))
         self._bot.presses.on_button(Verb.NOTIFY, self._notify)
 
     async def cog_unload(self) -> None:
         """Let go of the verbs."""
-        self._bot.presses.forget(*_PRESSES, Verb.NOTIFY)
+        self._bot.presses.forget(*_PRESSES, Verb.ACCEPT, Verb.NO_THANKS, Verb.NOTIFY)
 
     async def _answer_event(self, press: Press, interaction: Interaction, said: CustomId) -> None:
         who = await self._members.presser(interaction, lambda: guild_of_event(said.row_id))
         done = await self._bot.services.signups.press(
             press,
             said.row_id,
+            guild_id=who.guild_id,
+            user_id=who.user_id,
+            role_ids=who.role_ids,
+            now=self._bot.clock.now(),
+        )
+        await answer(interaction, done.sentence)
+
+    async def _answer_offer(self, interaction: Interaction, said: CustomId, *, accepts: bool) -> None:
+        who = await self._members.presser(interaction, lambda: guild_of_event(said.row_id))
+        done = await self._bot.services.signups.answer_offer(
+            said.row_id,
+            accepts=accepts,
             guild_id=who.guild_id,
             user_id=who.user_id,
             role_ids=who.role_ids,

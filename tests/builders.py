@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bot.bootstrap import Ports, ServiceOptions, Services, build_services
 from bot.clock import Clock, InjectedLeaseClock, ManualClock
+from bot.events.attendee_roles import MemberPort
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.ports import ChannelTarget, Delivered, DmTarget, Target
 from bot.leases.send_once import snowflake_at
@@ -24,6 +25,7 @@ from models.event_repeater import EventRepeater
 from models.guild_settings import GuildSettings
 from models.reminder_due import ReminderDue
 from models.states import EventState, Frequency
+from tests.fake_calendar import FakeCalendar
 
 GUILD, OTHER_GUILD = 1_000_001, 1_000_002
 CHANNEL, OTHER_CHANNEL, OPS_CHANNEL = 2_000_001, 2_000_002, 2_000_009
@@ -183,6 +185,7 @@ class FakeDiscord:
         self.next_edits: list[SendError] = []
         self.before_send: Hook | None = None
         self.before_edit: Hook | None = None
+        self.calendar = FakeCalendar(clock)
         self._clock = clock
 
     def now(self) -> dt.datetime:
@@ -260,7 +263,13 @@ class Process:
     """One process of the bot: its services on a database, a clock and a Discord that others may share."""
 
     def __init__(
-        self, discord: FakeDiscord, clock: ManualClock, *, options: ServiceOptions | None = None, name: str = "one"
+        self,
+        discord: FakeDiscord,
+        clock: ManualClock,
+        *,
+        options: ServiceOptions | None = None,
+        name: str = "one",
+        members: MemberPort | None = None,
     ) -> None:
         self.stopped: list[str] = []
         self._clock = clock
@@ -271,6 +280,8 @@ class Process:
             lease_clock=InjectedLeaseClock(clock),
             is_available=lambda guild_id: guild_id not in discord.unavailable,
             stop=self.stopped.append,
+            calendar=discord.calendar,
+            members=members,
         )
         self.services: Services = build_services(ports, options or ServiceOptions(), instance_name=name)
 
@@ -318,10 +329,15 @@ class Process:
 
 
 async def process(
-    discord: FakeDiscord, clock: ManualClock, *, options: ServiceOptions | None = None, name: str = "one"
+    discord: FakeDiscord,
+    clock: ManualClock,
+    *,
+    options: ServiceOptions | None = None,
+    name: str = "one",
+    members: MemberPort | None = None,
 ) -> Process:
     """Start one process of the bot."""
-    return await Process(discord, clock, options=options, name=name).start()
+    return await Process(discord, clock, options=options, name=name, members=members).start()
 
 
 async def settle() -> None:

@@ -24,6 +24,9 @@ _BY_CODE: dict[int, ErrorClass] = {
     10003: ErrorClass.GONE,
     10004: ErrorClass.GONE,
     10008: ErrorClass.GONE,
+    10070: ErrorClass.GONE,
+    180000: ErrorClass.GONE,
+    30038: ErrorClass.NO_ROOM,
     50035: ErrorClass.INVALID,
 }
 # No 404: what Discord calls gone has its code, and a bare 404 may come from anybody on the way, as a bare 408 or 499

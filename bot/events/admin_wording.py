@@ -8,7 +8,7 @@ from bot.events.rule_words import rule_in_words, span_in_words
 from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.limits import CONTENT, cut, length
-from bot.message.links import post_link
+from bot.message.links import native_link, post_link
 from models.states import ATTENDING, EventState, SignupStatus
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ def event_details(event: "Event", counts: Counts, *, series: str | None, due: Se
         lines.append(_opens(event))
     if link := post_link(event.guild_id, event.announcement_channel_id, event.announcement_message_id):
         lines.append(f"Its post: {link}")
+    if link := native_link(event.guild_id, event.discord_scheduled_event_id):
+        lines.append(f"In this server's list: {link}")
     lines += config_lines(event, has_series=series is not None)
     lines += [f"Still to come: {', '.join(due)}." if due else "No reminder is still to come."]
     return "\n".join([*lines, *says(event.description)])
@@ -107,6 +109,12 @@ def config_lines(config: "DiscordEventConfigMixin | ConfigSpec", *, has_series: 
     lines.append(f"Asked to confirm: {asked}. Profile reminder: {profile}.")
     if config.required_role_id is not None:
         lines.append(f"Only people with the role <@&{config.required_role_id}> can sign up.")
+    if config.attendee_role_id is not None:
+        lines.append(f"Who has a place has the role <@&{config.attendee_role_id}> until it is over.")
+    if config.discord_create_event:
+        lines.append("It stands in this server's list of scheduled events too.")
+    if config.signup_offer_minutes is not None:
+        lines.append(f"A freed place is held {config.signup_offer_minutes} min for the next in line, who is asked.")
     return lines
 
 

@@ -10,7 +10,7 @@ from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.limits import EMBED_DESCRIPTION, length
 from bot.message.links import post_link
-from bot.transactions import fetch, in_list, integer
+from bot.transactions import fetch, in_list, integer, moment
 from models.event import Event
 from models.states import AHEAD, ATTENDING, EventState, SignupStatus
 
@@ -28,10 +28,15 @@ _MOST: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a person is to an event; ``position`` is the rank in line, None off it."""
+    """
+    What a person is to an event; ``position`` is the rank in line, None off it.
+
+    ``offered_until``: a place is held for them until then, None: none is.
+    """
 
     status: SignupStatus
     position: int | None = None
+    offered_until: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ async def outlook(guild_id: int, user_id: int, *, now: dt.datetime) -> Outlook:
     ahead = Event.filter(guild_id=guild_id, state__in=AHEAD, scheduled_at__gt=now)
     events = await ahead.order_by("scheduled_at", "id").limit(_MOST)
     ids = [event.id for event in events]
-    counts, standings = await answer_counts(ids), await _standings(user_id, ids)
+    counts, standings = await answer_counts(ids), await _standings(user_id, ids, now)
     return Outlook(
         events=tuple(
             Ahead(
@@ -80,19 +85,28 @@ async def outlook(guild_id: int, user_id: int, *, now: dt.datetime) -> Outlook:
     )
 
 
-async def _standings(user_id: int, event_ids: Collection[int]) -> Mapping[int, Standing]:
+async def _standings(user_id: int, event_ids: Collection[int], now: dt.datetime) -> Mapping[int, Standing]:
     if not event_ids:
         return {}
     rows = await fetch(
-        "SELECT s.event_id, s.status, CASE WHEN s.status = 'waitlisted' THEN (SELECT COUNT(*) FROM event_signup l"  # noqa: S608 -- parameters only
-        " WHERE l.event_id = s.event_id AND l.status = 'waitlisted' AND l.position <= s.position) ELSE 0 END AS place"
+        "SELECT s.event_id, s.status, s.offered_until, CASE WHEN s.status = 'waitlisted' THEN"  # noqa: S608 -- parameters
+        " (SELECT COUNT(*) FROM event_signup l WHERE l.event_id = s.event_id AND l.status = 'waitlisted'"
+        " AND l.position <= s.position) ELSE 0 END AS place"
         f" FROM event_signup s WHERE s.user_id = $1 AND s.event_id IN {in_list(list(event_ids), first=2)}",
         [user_id, *event_ids],
     )
     return {
-        integer(row["event_id"]): Standing(SignupStatus(str(row["status"])), integer(row["place"]) or None)
+        integer(row["event_id"]): Standing(
+            SignupStatus(str(row["status"])), integer(row["place"]) or None, _held_until(row["offered_until"], now)
+        )
         for row in rows
     }
+
+
+def _held_until(stored: object, now: dt.datetime) -> dt.datetime | None:
+    """Return until when a place is held, None where no offer stands."""
+    until = moment(stored) if stored is not None else None
+    return until if until is not None and until > now else None
 
 
 def listing(found: Outlook, *, most: int = EMBED_DESCRIPTION) -> str:
@@ -136,4 +150,6 @@ def _signups(one: Ahead) -> str:
 
 
 def _own(own: Standing) -> str:
+    if own.status is SignupStatus.WAITLISTED and own.offered_until is not None:
+        return f"**a place is held for you until {timestamps.full(own.offered_until)}: sign up**"
     return _OWN[own.status].format(position=own.position)

@@ -1,37 +1,43 @@
 """Create a one-off event: read what was typed, show what it would be, and store it only on a press."""
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 import structlog
 
 from bot.events.admin_wording import config_lines, named, says
-from bot.events.browse import guild_timezone
+from bot.events.browse import zone_for
 from bot.events.one_off import EventSpec, create_event
-from bot.events.requests import checked, hours_fields, nowhere_notes
+from bot.events.requests import given, given_or_none, hours_fields, nowhere_notes
+from bot.events.series_spec import ConfigSpec
+from bot.events.templates import TemplateKind, filled, template_of
 from bot.events.when import Ambiguous, read_moment
 from bot.message import timestamps
 from bot.message.escaping import escape
+from bot.message.limits import CONTENT, cut
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS
+from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
 from models.event import Event
 from models.guild_settings import GuildSettings
 from models.states import EventState
 
 _log = structlog.get_logger(__name__)
 
-_OPTIONS: Final = {
+OPTIONS: Final = {
     "scheduled_at": "when",
     "max_players": "places",
     "discord_announcement_hours": "announce_hours",
     "discord_confirm_attendance_hours": "attendance_hours",
     "discord_profile_reminder_hours": "profile_hours",
     "signup_opens_hours": "signups_open_hours",
+    "signup_offer_minutes": "offer_minutes",
+    "attendee_role_id": "attendee_role",
+    "discord_create_event": "native_event",
     "discord_announcement_channel_id": "channel",
     "discord_announcement_role_ids": "ping_role",
     "required_role_id": "required_role",
@@ -42,25 +48,31 @@ _OPTIONS: Final = {
 @dataclass(frozen=True, slots=True)
 class EventRequest:
     """
-    What a command's options say of an event.
+    What a command's options say of an event; what is None has the value of the server's template, else the default.
 
-    ``*_hours`` of 0 are off; ``signups_open_hours`` of 0 opens at once. ``notes`` are sentences that its author should
-    read before it is stored.
+    ``*_hours`` of 0 are off; ``signups_open_hours`` of 0 opens at once; ``places`` of 0 are no limit. ``notes`` are
+    sentences that its author should read before it is stored, and so are those that ``look`` returns of what comes of
+    it. Without ``from_template`` the defaults alone fill in.
     """
 
     name: str
     when: str
     description: str = ""
-    duration_minutes: int = 120
+    duration_minutes: int | None = None
     places: int | None = None
     channel_id: int | None = None
     ping_role_id: int | None = None
-    announce_hours: int = 24
-    attendance_hours: int = 0
-    profile_hours: int = 0
-    signups_open_hours: int = 168
+    announce_hours: int | None = None
+    attendance_hours: int | None = None
+    profile_hours: int | None = None
+    signups_open_hours: int | None = None
     required_role_id: int | None = None
+    attendee_role_id: int | None = None
+    offer_minutes: int | None = None
+    native_event: bool | None = None
     notes: Sequence[str] = field(default=())
+    look: Callable[[ConfigSpec], Sequence[str]] | None = None
+    from_template: bool = True
 
 
 class EventDesk:
@@ -77,11 +89,12 @@ class EventDesk:
         Raises:
             WhenError, RequestRefusedError: it cannot be.
         """
-        timezone = await guild_timezone(guild_id, default=self._default_timezone)
-        reading = read_moment(request.when, timezone=timezone, now=now)
+        clock = await zone_for(guild_id, actor, default=self._default_timezone)
+        request = replace(request, notes=(*clock.notes, *request.notes))
+        reading = read_moment(request.when, timezone=clock.timezone, now=now)
         if isinstance(reading, Ambiguous):
             # What else is wrong is said first, so that nobody answers a question in vain.
-            _spec(request, reading.options[0].moment)
+            _spec(request, reading.options[0].moment, await self._template(request, guild_id))
             ways = [
                 Way(option.label, partial(self._preview, request, option.moment, guild_id, actor))
                 for option in reading.options
@@ -92,41 +105,59 @@ class EventDesk:
     async def _preview(
         self, request: EventRequest, moment: dt.datetime, guild_id: int, actor: int, now: dt.datetime
     ) -> Reply:
-        spec = _spec(request, moment)
+        spec, from_template = _spec(request, moment, await self._template(request, guild_id))
         settings = await GuildSettings.get_or_none(guild_id=guild_id)
-        notes = [*request.notes, *nowhere_notes(settings, spec)]
+        seen = request.look(spec) if request.look is not None else ()
+        notes = [*from_template, *request.notes, *seen, *nowhere_notes(settings, spec)]
         twin = Event.filter(guild_id=guild_id, scheduled_at=moment, name=spec.name)
         if await twin.exclude(state=EventState.CANCELLED).exists():
             notes.append("There is an event of this name at this time already: creating makes a second one.")
-        return Proposal(
-            _shown(spec, notes, now=now),
-            (Way("Create", partial(self._create, spec, guild_id, actor), ButtonStyle.SUCCESS), leave()),
-        )
+        ways = [Way("Create", partial(self._create, spec, guild_id, actor), ButtonStyle.SUCCESS)]
+        if from_template:
+            plain = replace(request, from_template=False)
+            ways.append(Way("Without the template", partial(self._preview, plain, moment, guild_id, actor)))
+        return Proposal(_shown(spec, notes, now=now), (*ways, leave()))
+
+    @staticmethod
+    async def _template(request: EventRequest, guild_id: int) -> Mapping[str, object]:
+        return await template_of(guild_id, TemplateKind.EVENT) if request.from_template else {}
 
     async def _create(self, spec: EventSpec, guild_id: int, actor: int, now: dt.datetime) -> Reply:
         event = await create_event(spec, guild_id=guild_id, created_by=actor, now=now, timezone=self._default_timezone)
         _log.info("event_created", guild=guild_id, event_id=event.id, actor=actor)
-        for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS):
+        for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS):
             self._agenda.wake(body, now)
         return f"{named(event)} was created: {timestamps.full_and_relative(event.scheduled_at)}."
 
 
-def _spec(request: EventRequest, moment: dt.datetime) -> EventSpec:
-    values: dict[str, object] = {
+def _spec(
+    request: EventRequest, moment: dt.datetime, template: Mapping[str, object]
+) -> tuple[EventSpec, Sequence[str]]:
+    """Return what would be stored, and the sentence that says what of it came from the template."""
+    roles = [request.ping_role_id] if request.ping_role_id is not None else None
+    values = {
         "name": request.name,
         "description": request.description,
         "scheduled_at": moment,
-        "duration_minutes": request.duration_minutes,
-        "max_players": request.places,
-        "discord_announcement_channel_id": request.channel_id,
-        "discord_announcement_role_ids": [request.ping_role_id] if request.ping_role_id is not None else [],
-        "signup_opens_hours": request.signups_open_hours or None,
-        "required_role_id": request.required_role_id,
+        **given(
+            duration_minutes=request.duration_minutes,
+            discord_announcement_channel_id=request.channel_id,
+            discord_announcement_role_ids=roles,
+            attendee_role_id=request.attendee_role_id,
+            discord_create_event=request.native_event,
+            required_role_id=request.required_role_id,
+        ),
+        **given_or_none(
+            max_players=request.places,
+            signup_opens_hours=request.signups_open_hours,
+            signup_offer_minutes=request.offer_minutes,
+        ),
         **hours_fields("discord_announcement", request.announce_hours),
         **hours_fields("discord_confirm_attendance", request.attendance_hours),
         **hours_fields("discord_profile_reminder", request.profile_hours),
     }
-    return checked(EventSpec, values, options=_OPTIONS)
+    whole = filled(values, template)
+    return whole.checked(EventSpec, options=OPTIONS), whole.notes(OPTIONS)
 
 
 def _shown(spec: EventSpec, notes: Sequence[str], *, now: dt.datetime) -> str:
@@ -143,4 +174,4 @@ def _shown(spec: EventSpec, notes: Sequence[str], *, now: dt.datetime) -> str:
         *notes,
         *says(spec.description),
     ]
-    return "\n".join(lines)
+    return cut("\n".join(lines), CONTENT)

@@ -16,6 +16,7 @@ from typing import Any
 import structlog
 
 from bot import audit
+from bot.events.guild_sync import due_when_made
 from bot.events.posts import mark_changed
 from bot.events.recurrence import Occurrence, SeriesRule, local_today, occurrences
 from bot.scheduling import due_rows
@@ -96,7 +97,8 @@ def _window(rule: SeriesRule, today: dt.date, days_ahead: int) -> tuple[Occurren
     return tuple(occurrences(rule, today, today + dt.timedelta(days=days_ahead)))
 
 
-def _new_event(series: EventRepeater, one: Occurrence, now: dt.datetime) -> Event:
+def new_event(series: EventRepeater, one: Occurrence, now: dt.datetime) -> Event:
+    """Return the event of an occurrence as it is made at ``now``; it is not stored."""
     config = {name: getattr(series, name) for name in CASCADED_FIELDS}
     return Event(
         guild_id=series.guild_id,
@@ -110,6 +112,7 @@ def _new_event(series: EventRepeater, one: Occurrence, now: dt.datetime) -> Even
         created_at=now,
         state_since=now,
         created_by=series.created_by,
+        native_due_at=due_when_made(series, now=now),
         **config,
     )
 
@@ -120,23 +123,34 @@ async def generate_events_for_repeater(series: EventRepeater, *, now: dt.datetim
 
     Paused and ended series get none. Part of the caller's transaction, if there is one.
     """
-    if not series.is_active:
-        return 0
-    planned = Planned(series.id, rule_of(series), series.generate_days_ahead)
-    skipped = [one.local_date for one in await RepeaterException.filter(series_id=series.id)]
-    wanted = wanted_slots(planned, skipped, now=now)
 
     async def _unit() -> int:
-        known = {event.slot for event in await Event.filter(series_id=series.id, slot__in=list(wanted))}
-        missing = [one for slot, one in wanted.items() if slot not in known]
-        if not missing:
+        # Held and read anew: an edit since the caller read it has removed what the old rule would make here again.
+        fresh = await EventRepeater.filter(id=series.id).select_for_update(no_key=True).first()
+        if fresh is None or not fresh.is_active:
             return 0
-        await Event.bulk_create([_new_event(series, one, now) for one in missing], ignore_conflicts=True)
-        slots = [one.slot for one in missing]
-        await due_rows.refresh([event.id for event in await Event.filter(series_id=series.id, slot__in=slots)])
+        planned = Planned(fresh.id, rule_of(fresh), fresh.generate_days_ahead)
+        wanted = wanted_slots(planned, await excepted_dates(fresh.id), now=now)
+        known = {event.slot for event in await Event.filter(series_id=fresh.id, slot__in=list(wanted))}
+        missing = [one for slot, one in wanted.items() if slot not in known]
+        if missing:
+            await make_events(fresh, missing, now=now)
         return len(missing)
 
-    return await atomic(_unit) if wanted else 0
+    return await atomic(_unit)
+
+
+async def excepted_dates(series_id: int) -> frozenset[dt.date]:
+    """Return the local dates on which a series makes no event."""
+    return frozenset(one.local_date for one in await RepeaterException.filter(series_id=series_id))
+
+
+async def make_events(series: EventRepeater, missing: Sequence[Occurrence], *, now: dt.datetime) -> list[Event]:
+    """Store the events of occurrences that have none, with what is due for them; part of the caller's transaction."""
+    await Event.bulk_create([new_event(series, one, now) for one in missing], ignore_conflicts=True)
+    made = await Event.filter(series_id=series.id, slot__in=[one.slot for one in missing]).order_by("id")
+    await due_rows.refresh([event.id for event in made])
+    return made
 
 
 class Generator:

@@ -6,16 +6,24 @@ transaction. A lost race is an answer. Source: 01-domain.md, "Event states".
 """
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Final
 
 import structlog
 from tortoise.queryset import QuerySet
 
 from bot import audit
 from bot.events.posts import mark_changed
+from bot.events.waiting_line import end_offers
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
+from bot.scheduling.bodies import (
+    CHECK_EVENT_REMINDERS,
+    OPEN_SCHEDULED_SIGNUPS,
+    SYNC_ATTENDEE_ROLES,
+    SYNC_DISCORD_EVENTS,
+)
 from bot.transactions import atomic, fetch, moment
 from models.event import Event
 from models.states import EventState
@@ -25,6 +33,7 @@ _log = structlog.get_logger(__name__)
 OPEN_FOR_PEOPLE = (EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
 _STALE_AFTER = dt.timedelta(hours=24)
 _AT_ONCE = 500
+_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 async def move(
@@ -36,11 +45,13 @@ async def move(
     debounce: dt.timedelta,
     actor_user_id: int | None = None,
     instance: str | None = None,
+    also: Mapping[str, object] = _NOTHING,
 ) -> bool:
     """
     Move one event, from the state and times it was read in; False: they changed meanwhile, and nothing is done.
 
-    ``actor_user_id`` None: time moved it. ``instance``: the process that did, for the audit.
+    ``actor_user_id`` None: time moved it. ``instance``: the process that did, for the audit. ``also``: the columns that
+    :mod:`bot.events.withdrawal` marks it with; it then was a realignment.
     """
     if event.state not in allowed:
         return False
@@ -53,16 +64,15 @@ async def move(
             state=event.state,
             scheduled_at=event.scheduled_at,
             signups_open_at=event.signups_open_at,
-        ).update(state=to, state_since=now)
+        ).update(state=to, state_since=now, **also)
         if not moved:
             return False
         if event.scheduled_at > now:
             await due_rows.refresh([event.id])
         # Else what is still due was missed: its rows stay for the clerk, which records and tells it.
         await mark_changed(event.id, now=now, debounce=debounce)
-        action = "event.cancel" if to is EventState.CANCELLED else "event.edit"
         await audit.record(
-            action,
+            _action(to, is_realigned=bool(also)),
             guild_id=event.guild_id,
             actor_user_id=actor_user_id,
             subject_id=event.id,
@@ -76,6 +86,12 @@ async def move(
     return await atomic(_unit)
 
 
+def _action(to: EventState, *, is_realigned: bool) -> str:
+    if is_realigned:
+        return "event.realign"
+    return "event.cancel" if to is EventState.CANCELLED else "event.edit"
+
+
 class Lifecycle:
     """The state moves that time brings."""
 
@@ -86,7 +102,7 @@ class Lifecycle:
         self._cleanup_every = cleanup_every
 
     async def open_scheduled_signups(self, now: dt.datetime) -> dt.datetime | None:
-        """Open, start and complete what is to be; return the next moment at which time moves an event."""
+        """Open, start and complete what is to be, and end offers; return the next moment at which there is more."""
         opening = Event.filter(state=EventState.UPCOMING, signups_open_at__lte=now, scheduled_at__gt=now)
         # In the order of the index that finds them; by any other SQLite walks through every event still ahead.
         await self._move_all(opening.order_by("signups_open_at", "id"), EventState.SIGNUPS_OPEN, now)
@@ -95,7 +111,8 @@ class Lifecycle:
         running = [event for event in await Event.filter(state=EventState.IN_PROGRESS) if ends_at(event) <= now]
         for event in running:
             await self._move_one(event, EventState.COMPLETED, now)
-        return await _next_move(now)
+        ends = await end_offers(self._agenda, now=now, debounce=self._debounce)
+        return min((at for at in (ends, await _next_move(now)) if at is not None), default=None)
 
     async def cleanup_stale_events(self, now: dt.datetime) -> dt.datetime | None:
         """End what stayed behind a day past its time: completed where people could sign up, else cancelled."""
@@ -133,6 +150,7 @@ def wake_after_move(agenda: Agenda, *, now: dt.datetime, debounce: dt.timedelta)
     """Let the bodies that a move concerns run; call it once the move is committed."""
     agenda.wake(CHECK_EVENT_REMINDERS, now)
     agenda.wake(OPEN_SCHEDULED_SIGNUPS, now)
+    agenda.wake(SYNC_ATTENDEE_ROLES, now)
     agenda.wake(SYNC_DISCORD_EVENTS, now + debounce)
 
 

@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, Field, ValidationInfo, field_validator
 from bot import audit
 from bot.errors import BotError
 from bot.events.generate import CASCADED_FIELDS, signups_open_at
+from bot.events.guild_sync import due_when_made
 from bot.events.series import ensure_guild
 from bot.events.series_fields import HOURS_A_DAY, MAX_DAYS_AHEAD, SeriesDescription, SeriesName, refusal
 from bot.events.series_spec import ConfigSpec
@@ -77,7 +78,7 @@ async def create_event(
 
     async def _unit() -> Event:
         _ = await ensure_guild(guild_id, timezone=timezone)
-        event = _row(spec, guild_id=guild_id, created_by=created_by, now=now)
+        event = new_one_off(spec, guild_id=guild_id, created_by=created_by, now=now)
         await event.save(force_create=True)
         await due_rows.refresh([event.id])
         after = {"name": event.name, "scheduled_at": event.scheduled_at.isoformat()}
@@ -89,7 +90,8 @@ async def create_event(
     return await atomic(_unit)
 
 
-def _row(spec: EventSpec, *, guild_id: int, created_by: int | None, now: dt.datetime) -> Event:
+def new_one_off(spec: EventSpec, *, guild_id: int, created_by: int | None, now: dt.datetime) -> Event:
+    """Return the event that a spec makes at ``now``; it is not stored."""
     event = Event(
         guild_id=guild_id,
         name=spec.name,
@@ -99,6 +101,7 @@ def _row(spec: EventSpec, *, guild_id: int, created_by: int | None, now: dt.date
         created_at=now,
         state_since=now,
         created_by=created_by,
+        native_due_at=due_when_made(spec, now=now),
         **{name: getattr(spec, name) for name in CASCADED_FIELDS},
     )
     event.signups_open_at = max(now, signups_open_at(event, scheduled_at=spec.scheduled_at, now=now))

@@ -1,18 +1,28 @@
-"""Mark the one post of an event as behind its row; whoever brings it in line is elsewhere."""
+"""Mark what Discord shows of an event, its post and its scheduled event, as behind its row; others bring it in line."""
 
 import datetime as dt
+from collections.abc import Sequence
 
-from bot.transactions import fetch
+from bot.transactions import fetch, in_list
 
 
 async def mark_changed(event_id: int, *, now: dt.datetime, debounce: dt.timedelta) -> None:
     """
     Count a change of what the post shows, and let it be edited ``debounce`` after the first change not yet shown.
 
-    Call it in the transaction of the change. An event that was not announced only counts: its post will show it.
+    Call it in the transaction of the change. An event that was not announced only counts: its post will show it. Its
+    scheduled event is looked at by then too, also where the next look was to come later.
     """
+    await mark_all_changed([event_id], now=now, debounce=debounce)
+
+
+async def mark_all_changed(event_ids: Sequence[int], *, now: dt.datetime, debounce: dt.timedelta) -> None:
+    """Count a change of each of several events, at least one, as :func:`mark_changed` does."""
     await fetch(
-        "UPDATE event SET post_version = post_version + 1, post_due_at = CASE WHEN announcement_message_id IS NULL"
-        " AND reposts = 0 THEN post_due_at ELSE COALESCE(post_due_at, $2) END WHERE id = $1",
-        [event_id, now + debounce],
+        "UPDATE event SET post_version = post_version + 1, post_due_at = CASE WHEN announcement_message_id IS NULL"  # noqa: S608
+        " AND reposts = 0 THEN post_due_at ELSE COALESCE(post_due_at, $1) END,"
+        " native_due_at = CASE WHEN (discord_create_event OR discord_scheduled_event_id IS NOT NULL)"
+        " AND (native_due_at IS NULL OR native_due_at > $1) THEN $1 ELSE native_due_at END"
+        f" WHERE id IN {in_list(event_ids, first=2)}",
+        [now + debounce, *event_ids],
     )

@@ -7,8 +7,8 @@ and then holds what the form showed and nothing else.
 
 import datetime as dt
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -63,6 +63,20 @@ class Profile:
 
     fields: tuple[ProfileField, ...]
     values: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """
+    How a person wants to be dealt with in one server.
+
+    ``timezone`` None: by the server's clock. ``kinds_off`` are the kinds of DM that they do not want, ``series_off``
+    the series of which they want none.
+    """
+
+    timezone: str | None = None
+    kinds_off: frozenset[str] = frozenset()
+    series_off: frozenset[int] = frozenset()
 
 
 class NoProfileFieldsError(BotError):
@@ -142,10 +156,9 @@ async def save(values: Mapping[str, str], *, guild_id: int, user_id: int, now: d
         if not fields:
             raise NoProfileFieldsError
         stored = _checked(fields, values)
-        row = await PlayerProfile.get_or_none(guild_id=guild_id, user_id=user_id)
-        row = row or PlayerProfile(guild_id=guild_id, user_id=user_id)
+        row = await _held(user_id, guild_id, now)
         row.field_values, row.updated_at = stored, now
-        await row.save()
+        await row.save(update_fields=["field_values", "updated_at"])
 
     await atomic(_unit)
     _log.info("profile_saved", guild=guild_id, user=user_id)
@@ -186,6 +199,40 @@ def _fault(field: ProfileField, value: str) -> str | None:
     return None
 
 
+async def _held(user_id: int, guild_id: int, now: dt.datetime) -> PlayerProfile:
+    """Return the person's row, made where there is none, and held until the transaction ends."""
+    empty = PlayerProfile(guild_id=guild_id, user_id=user_id, updated_at=now)
+    await PlayerProfile.bulk_create([empty], ignore_conflicts=True)
+    return await PlayerProfile.filter(guild_id=guild_id, user_id=user_id).select_for_update().get()
+
+
+async def preferences_of(user_id: int, *, guild_id: int) -> Preferences:
+    """Return what a person prefers in a server; of whom nothing is known, the defaults."""
+    row = await PlayerProfile.get_or_none(guild_id=guild_id, user_id=user_id)
+    return _preferences(row) if row is not None else Preferences()
+
+
+async def prefer(
+    change: Callable[[Preferences], Preferences], *, guild_id: int, user_id: int, now: dt.datetime
+) -> tuple[Preferences, Preferences]:
+    """Store what ``change`` makes of a person's preferences, and return those before and after."""
+
+    async def _unit() -> tuple[Preferences, Preferences]:
+        row = await _held(user_id, guild_id, now)
+        before = _preferences(row)
+        after = change(before)
+        row.timezone, row.updated_at = after.timezone, now
+        row.reminder_opt_outs, row.series_opt_outs = sorted(after.kinds_off), sorted(after.series_off)
+        await row.save(update_fields=["timezone", "reminder_opt_outs", "series_opt_outs", "updated_at"])
+        return before, after
+
+    return await atomic(_unit)
+
+
+def _preferences(row: PlayerProfile) -> Preferences:
+    return Preferences(row.timezone, frozenset(row.reminder_opt_outs), frozenset(row.series_opt_outs))
+
+
 async def lacking(guild_id: int, user_ids: Collection[int]) -> set[int]:
     """Return those of the people whose profile lacks something that the server requires; one query for thousands."""
     required = [field.key for field in await fields_of(guild_id) if field.required]
@@ -199,10 +246,24 @@ async def lacking(guild_id: int, user_ids: Collection[int]) -> set[int]:
     return missing
 
 
-async def opted_out(guild_id: int, reminder: str, user_ids: Collection[int]) -> set[int]:
-    """Return those of the people who want no DM of a reminder, named by the registry's key."""
+async def opted_out(guild_id: int, kind: str, user_ids: Collection[int], *, series_id: int | None = None) -> set[int]:
+    """Return those of the people who want no DM of this kind, or none about the series; a query for thousands."""
     out, people = set[int](), sorted(set(user_ids))
     for start in range(0, len(people), _AT_ONCE):
         rows = PlayerProfile.filter(guild_id=guild_id, user_id__in=people[start : start + _AT_ONCE])
-        out |= {user for user, outs in await rows.values_list("user_id", "reminder_opt_outs") if reminder in outs}
+        for user, kinds, series in await rows.values_list("user_id", "reminder_opt_outs", "series_opt_outs"):
+            if kind in kinds or (series_id is not None and series_id in series):
+                out.add(user)
     return out
+
+
+async def copy_series_opt_outs(series_id: int, *, to_series_id: int, guild_id: int, now: dt.datetime) -> None:
+    """Let whoever wants no DM about a series get none about another either; part of the caller's transaction."""
+    rows = await PlayerProfile.filter(guild_id=guild_id).values_list("user_id", "series_opt_outs")
+    for user in [user for user, series in rows if series_id in series]:
+        _ = await prefer(
+            lambda before: replace(before, series_off=before.series_off | {to_series_id}),
+            guild_id=guild_id,
+            user_id=user,
+            now=now,
+        )

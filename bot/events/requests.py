@@ -50,8 +50,20 @@ def nowhere_notes(settings: "GuildSettings | None", spec: ConfigSpec) -> list[st
     return ["There is no channel to announce it in yet: set one with /settings set announcement_channel."]
 
 
+def given(**fields: object) -> dict[str, object]:
+    """Return the fields that an option gave: those that are not None."""
+    return {field: value for field, value in fields.items() if value is not None}
+
+
+def given_or_none(**numbers: int | None) -> dict[str, object]:
+    """Return the fields likewise, a number of 0 as None, which is what such a field holds for "no such thing"."""
+    return {field: number or None for field, number in numbers.items() if number is not None}
+
+
 def hours_fields(prefix: str, hours: int | None) -> dict[str, object]:
-    """Return a reminder's switch and hours as an option gives them: 0, or nothing, is off."""
+    """Return a reminder's switch and hours as an option gives them: 0 is off; left out, neither."""
+    if hours is None:
+        return {}
     return {prefix: True, f"{prefix}_hours": hours} if hours else {prefix: False}
 
 

@@ -1,7 +1,7 @@
 """Create series: the row, its audit and its first events in one transaction, all of them or none."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from tortoise.exceptions import IntegrityError
 
@@ -35,10 +35,17 @@ async def ensure_guild(guild_id: int, *, timezone: str) -> GuildSettings:
 
 
 async def create_series(
-    specs: Sequence[SeriesSpec], *, guild_id: int, created_by: int | None, now: dt.datetime
+    specs: Sequence[SeriesSpec],
+    *,
+    guild_id: int,
+    created_by: int | None,
+    now: dt.datetime,
+    prepare: Callable[[int, EventRepeater], Awaitable[None]] | None = None,
 ) -> list[EventRepeater]:
     """
     Store every series and generate its first events, or store nothing; part of the caller's transaction if any.
+
+    ``prepare`` gets the place of each in ``specs`` and its row before anything is generated: it may take dates out.
 
     Raises:
         NameTakenError: names that stand in the guild or in an earlier entry already, with the entries' numbers from 1.
@@ -48,7 +55,14 @@ async def create_series(
         # Held, so that of two at once the second sees the first one's names: the index holds them letter by letter.
         _ = await GuildSettings.filter(guild_id=guild_id).select_for_update(no_key=True).first()
         await _refuse_taken(specs, guild_id)
-        return [await _create(spec, guild_id=guild_id, created_by=created_by, now=now) for spec in specs]
+        made: list[EventRepeater] = []
+        for place, spec in enumerate(specs):
+            series = await _create(spec, guild_id=guild_id, created_by=created_by, now=now)
+            if prepare is not None:
+                await prepare(place, series)
+            await generate_events_for_repeater(series, now=now)
+            made.append(series)
+        return made
 
     try:
         return await atomic(_unit)
@@ -93,5 +107,4 @@ async def _create(spec: SeriesSpec, *, guild_id: int, created_by: int | None, no
     await audit.record(
         "series.create", guild_id=guild_id, actor_user_id=created_by, subject_id=series.id, now=now, after=after
     )
-    await generate_events_for_repeater(series, now=now)
     return series

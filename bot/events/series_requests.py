@@ -1,7 +1,7 @@
 """Create a series: read what was typed, show when it would return, and store it only on a press."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -11,20 +11,23 @@ import structlog
 from bot.errors import BotError
 from bot.events.admin_wording import config_lines, says, signups_open
 from bot.events.browse import guild_timezone
+from bot.events.plain_words import time_in_figures
 from bot.events.recurrence import local_today, occurrences
-from bot.events.requests import checked, hours_fields, nowhere_notes
+from bot.events.requests import given, given_or_none, hours_fields, nowhere_notes
 from bot.events.rule_words import clock_notes, rule_in_words, span_in_words
 from bot.events.series import NameTakenError, create_series, ensure_guild
 from bot.events.series_fields import known_timezones
-from bot.events.series_spec import SeriesSpec
+from bot.events.series_spec import ConfigSpec, SeriesSpec
+from bot.events.templates import TemplateKind, filled, template_of
 from bot.events.typed_date import AmbiguousDate, in_words, read_date
 from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.folding import folded
+from bot.message.limits import CONTENT, cut
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS
+from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
 from bot.transactions import atomic
 from models.event import Event
 from models.event_repeater import EventRepeater
@@ -33,7 +36,7 @@ from models.states import Frequency, MonthEnd
 
 _log = structlog.get_logger(__name__)
 
-_OPTIONS: Final = {
+OPTIONS: Final = {
     "time_of_day": "time",
     "starts_at": "starts",
     "ends_at": "ends",
@@ -46,12 +49,14 @@ _OPTIONS: Final = {
     "discord_confirm_attendance_hours": "attendance_hours",
     "discord_profile_reminder_hours": "profile_hours",
     "signup_opens_hours": "signups_open_hours",
+    "signup_offer_minutes": "offer_minutes",
+    "attendee_role_id": "attendee_role",
+    "discord_create_event": "native_event",
     "discord_announcement_channel_id": "channel",
     "discord_announcement_role_ids": "ping_role",
 }
 """A spec's fields under the names of the command's options; the others are called the same."""
 
-_SHORT_HOUR: Final = len("9:30")
 _SHOWN: Final = 3
 # As far ahead as a clock change is looked for, and a first occurrence.
 _A_YEAR: Final = dt.timedelta(days=366)
@@ -68,10 +73,11 @@ class SeriesNameTakenError(BotError):
 @dataclass(frozen=True, slots=True)
 class SeriesRequest:
     """
-    What a command's options say of a series; None where an option was left out.
+    What a command's options say of a series; what is None has the value of the server's template, else the default.
 
-    ``*_hours`` of 0 are off; ``signups_open_hours`` of 0 opens at once. ``notes`` are sentences that its author should
-    read before it is stored.
+    ``*_hours`` of 0 are off; ``signups_open_hours`` of 0 opens at once; ``places`` of 0 are no limit. ``notes`` are
+    sentences that its author should read before it is stored, and so are those that ``look`` returns of what comes of
+    it. Without ``from_template`` the defaults alone fill in.
     """
 
     name: str
@@ -87,14 +93,19 @@ class SeriesRequest:
     channel_id: int | None = None
     ping_role_id: int | None = None
     places: int | None = None
-    duration_minutes: int = 120
-    announce_hours: int = 24
-    signup_reminder_hours: int = 0
-    attendance_hours: int = 0
-    profile_hours: int = 0
-    signups_open_hours: int = 168
-    days_ahead: int = 14
+    duration_minutes: int | None = None
+    announce_hours: int | None = None
+    signup_reminder_hours: int | None = None
+    attendance_hours: int | None = None
+    profile_hours: int | None = None
+    signups_open_hours: int | None = None
+    days_ahead: int | None = None
+    attendee_role_id: int | None = None
+    offer_minutes: int | None = None
+    native_event: bool | None = None
     notes: Sequence[str] = field(default=())
+    look: Callable[[ConfigSpec], Sequence[str]] | None = None
+    from_template: bool = True
 
 
 class SeriesDesk:
@@ -122,13 +133,20 @@ class SeriesDesk:
             if isinstance(reading, AmbiguousDate):
                 return self._ask(request, option, reading, guild_id, actor)
             dates[option] = reading.date
-        spec = _spec(request, timezone, dates["starts"], dates.get("ends"))
+        template = await template_of(guild_id, TemplateKind.SERIES) if request.from_template else {}
+        spec, from_template = _spec(request, timezone, dates["starts"], dates.get("ends"), template)
         if folded(spec.name) in {folded(one.name) for one in await EventRepeater.filter(guild_id=guild_id)}:
             raise SeriesNameTakenError(spec.name)
         settings = await GuildSettings.get_or_none(guild_id=guild_id)
-        text = _shown(spec, [*request.notes, *nowhere_notes(settings, spec)], now=now, today=today)
-        create = Way("Create", partial(self._create, spec, guild_id, actor), ButtonStyle.SUCCESS)
-        return Proposal(text, (create, leave()))
+        seen = request.look(spec) if request.look is not None else ()
+        notes = [*from_template, *request.notes, *seen, *nowhere_notes(settings, spec)]
+        ways = [Way("Create", partial(self._create, spec, guild_id, actor), ButtonStyle.SUCCESS)]
+        if from_template:
+            ways.append(Way("Without the template", partial(self._plain, request, guild_id, actor)))
+        return Proposal(_shown(spec, notes, now=now, today=today), (*ways, leave()))
+
+    async def _plain(self, request: SeriesRequest, guild_id: int, actor: int, now: dt.datetime) -> Reply:
+        return await self.propose(replace(request, from_template=False), guild_id=guild_id, actor=actor, now=now)
 
     def _ask(self, request: SeriesRequest, option: str, reading: AmbiguousDate, guild_id: int, actor: int) -> Proposal:
         async def _meant(date: dt.date, now: dt.datetime) -> Reply:
@@ -150,38 +168,48 @@ class SeriesDesk:
         except NameTakenError as error:
             raise SeriesNameTakenError(spec.name) from error
         _log.info("series_created", guild=guild_id, series=series.id, actor=actor)
-        for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS):
+        for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS):
             self._agenda.wake(body, now)
         made = await Event.filter(series_id=series.id).count()
         return f"**{escape(spec.name)}** was created; {made} {'event was' if made == 1 else 'events were'} made."
 
 
-def _spec(request: SeriesRequest, timezone: str, starts: dt.date, ends: dt.date | None) -> SeriesSpec:
-    time = request.time.strip()
+def _spec(
+    request: SeriesRequest, timezone: str, starts: dt.date, ends: dt.date | None, template: Mapping[str, object]
+) -> tuple[SeriesSpec, Sequence[str]]:
+    """Return what would be stored, and the sentence that says what of it came from the template."""
+    roles = [request.ping_role_id] if request.ping_role_id is not None else None
     values: dict[str, object] = {
         "name": request.name,
         "description": request.description,
         "frequency": request.frequency,
         "interval": request.every,
         "day_of_week": request.days,
-        # Nobody means anything else by 9:30.
-        "time_of_day": f"0{time}" if len(time) == _SHORT_HOUR else time,
+        "time_of_day": time_in_figures(request.time),
         "timezone": timezone,
         "starts_at": starts,
         "ends_at": ends,
         "month_end": request.month_end,
-        "generate_days_ahead": request.days_ahead,
-        "discord_announcement_channel_id": request.channel_id,
-        "discord_announcement_role_ids": [request.ping_role_id] if request.ping_role_id is not None else [],
-        "max_players": request.places,
-        "duration_minutes": request.duration_minutes,
-        "signup_opens_hours": request.signups_open_hours or None,
+        **given(
+            generate_days_ahead=request.days_ahead,
+            duration_minutes=request.duration_minutes,
+            discord_announcement_channel_id=request.channel_id,
+            discord_announcement_role_ids=roles,
+            attendee_role_id=request.attendee_role_id,
+            discord_create_event=request.native_event,
+        ),
+        **given_or_none(
+            max_players=request.places,
+            signup_opens_hours=request.signups_open_hours,
+            signup_offer_minutes=request.offer_minutes,
+        ),
         **hours_fields("discord_announcement", request.announce_hours),
         **hours_fields("discord_signup_reminder", request.signup_reminder_hours),
         **hours_fields("discord_confirm_attendance", request.attendance_hours),
         **hours_fields("discord_profile_reminder", request.profile_hours),
     }
-    return checked(SeriesSpec, values, options=_OPTIONS)
+    whole = filled(values, template)
+    return whole.checked(SeriesSpec, options=OPTIONS), whole.notes(OPTIONS)
 
 
 def _shown(spec: SeriesSpec, notes: Sequence[str], *, now: dt.datetime, today: dt.date) -> str:
@@ -202,4 +230,4 @@ def _shown(spec: SeriesSpec, notes: Sequence[str], *, now: dt.datetime, today: d
         *notes,
         *says(spec.description),
     ]
-    return "\n".join(lines)
+    return cut("\n".join(lines), CONTENT)

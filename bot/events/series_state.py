@@ -1,6 +1,8 @@
 """Pause a series, and let it go on: its events already made stay and remind. Source: 02-reminders.md, "Generation"."""
 
 import datetime as dt
+from functools import partial
+from typing import Final
 
 import structlog
 
@@ -8,18 +10,26 @@ from bot import audit
 from bot.errors import BotError
 from bot.events import browse
 from bot.events.admin_wording import named
-from bot.events.generate import generate_events_for_repeater
+from bot.events.lifecycle import wake_after_move
+from bot.events.realign import RealignPlan
+from bot.events.realign_wording import counted, fitted, plan_notes, plan_sections
 from bot.events.recurrence import local_today
 from bot.events.series_fields import known_timezones
+from bot.events.series_sync import plan_of, sync_future_events
+from bot.events.stale import StaleError, held_series
 from bot.events.typed_date import in_words
 from bot.events.typed_time import shown
+from bot.message.outgoing import ButtonStyle
+from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS
 from bot.transactions import atomic
 from models.event import Event
 from models.event_repeater import EventRepeater
 
 _log = structlog.get_logger(__name__)
+
+DEBOUNCE: Final = dt.timedelta(seconds=3)
+"""How long a post waits for further changes where nobody says otherwise."""
 
 
 class ZoneGoneError(BotError):
@@ -48,33 +58,98 @@ async def pause_series(typed: str, *, guild_id: int, actor: int, now: dt.datetim
     return f"{named(series)} is paused and makes no new events. Its {events}, with the reminders."
 
 
-async def resume_series(typed: str, *, guild_id: int, actor: int, now: dt.datetime, agenda: Agenda) -> str:
+async def propose_resume(
+    typed: str, *, guild_id: int, actor: int, now: dt.datetime, agenda: Agenda, debounce: dt.timedelta = DEBOUNCE
+) -> Reply:
     """
-    Let a paused series go on, and make its events at once; return what the admin reads. Twice is an answer.
+    Let a paused series go on where none of its events goes, else return what becomes of them, to be confirmed.
 
     Raises:
         NoSuchSeriesError: the server has no such series.
         ZoneGoneError: nobody knows when it returns.
     """
-    series = await browse.find_series(typed, guild_id=guild_id)
-    if series.timezone not in known_timezones():
-        raise ZoneGoneError(series)
-    made = 0
+    series = await _resumable(typed, guild_id)
+    wanted = await _plan(series, now=now)
+
+    async def _resume(expected: RealignPlan, now: dt.datetime) -> Reply:
+        try:
+            return await resume_series(
+                typed, guild_id=guild_id, actor=actor, now=now, agenda=agenda, debounce=debounce, expected=expected
+            )
+        except StaleError:
+            return await propose_resume(
+                typed, guild_id=guild_id, actor=actor, now=now, agenda=agenda, debounce=debounce
+            )
+
+    if series.is_active or not wanted.leaving:
+        return await _resume(wanted, now)
+    head = [f"Resume the series {named(series)}? Its schedule was changed while it was paused."]
+    confirm = Way("Resume the series", partial(_resume, wanted), ButtonStyle.DANGER)
+    return Proposal(fitted(head, plan_sections(wanted), plan_notes(wanted)), (confirm, leave()))
+
+
+async def resume_series(
+    typed: str,
+    *,
+    guild_id: int,
+    actor: int,
+    now: dt.datetime,
+    agenda: Agenda,
+    debounce: dt.timedelta = DEBOUNCE,
+    expected: RealignPlan | None = None,
+) -> str:
+    """
+    Let a paused series go on, and bring its events in line at once; return what the admin reads. Twice is an answer.
+
+    Raises:
+        NoSuchSeriesError: the server has no such series.
+        ZoneGoneError: nobody knows when it returns.
+        StaleError: bringing its events in line is not what was ``expected``; nothing was done.
+    """
+    series = await _resumable(typed, guild_id)
+    wanted = RealignPlan()
 
     async def _unit() -> bool:
-        nonlocal made
+        nonlocal wanted
         if not await _switch(series, active=True, actor=actor, now=now):
             return False
-        made = await generate_events_for_repeater(await EventRepeater.get(id=series.id), now=now)
+        fresh = await held_series(series)
+        wanted = await _plan(fresh, now=now)
+        await sync_future_events(
+            fresh,
+            realign_schedule=not _is_over(fresh, now=now),
+            now=now,
+            debounce=debounce,
+            actor_user_id=actor,
+            expected=expected,
+        )
         return True
 
     if not await atomic(_unit):
         return f"{named(series)} is not paused."
-    for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS):
-        agenda.wake(body, now)
-    if series.ends_at is not None and series.ends_at < local_today(now, series.timezone):
+    wake_after_move(agenda, now=now, debounce=debounce)
+    if series.ends_at is not None and _is_over(series, now=now):
         return f"{named(series)} goes on, but it ended on {in_words(series.ends_at)}, so it makes no events."
+    if wanted.leaving:
+        return f"{named(series)} goes on; events: {counted(wanted)}."
+    made = len(wanted.arrivals)
     return f"{named(series)} goes on; {made} {'event was' if made == 1 else 'events were'} made."
+
+
+async def _resumable(typed: str, guild_id: int) -> EventRepeater:
+    series = await browse.find_series(typed, guild_id=guild_id)
+    if series.timezone not in known_timezones():
+        raise ZoneGoneError(series)
+    return series
+
+
+async def _plan(series: EventRepeater, *, now: dt.datetime) -> RealignPlan:
+    """Return what going on does to the events; one that has ended realigns nothing."""
+    return RealignPlan() if _is_over(series, now=now) else await plan_of(series, now=now)
+
+
+def _is_over(series: EventRepeater, *, now: dt.datetime) -> bool:
+    return series.ends_at is not None and series.ends_at < local_today(now, series.timezone)
 
 
 async def _switch(series: EventRepeater, *, active: bool, actor: int, now: dt.datetime) -> bool:

@@ -103,6 +103,17 @@ class RemovedError(BotError):
         self.event_id = event.id
 
 
+class OfferOverError(BotError):
+    """No place is held for this person, or not any more."""
+
+    def __init__(self, event: "Event") -> None:
+        super().__init__(
+            f"No place in {shown_name(event)} is held for you any more. Press Sign up in its post: you get a place, or"
+            " stand in its line, whatever is there."
+        )
+        self.event_id = event.id
+
+
 class RoleRequiredError(BotError):
     """The event is for people with a role that this person does not have."""
 
@@ -127,7 +138,7 @@ def shown_name(event: "Event") -> str:
 
 
 def changes_nothing(press: Press, status: SignupStatus | None) -> bool:
-    """Return whether the person is already what the button would make them."""
+    """Return whether the person is already what the button would make them; None: they said nothing yet."""
     return status in _SETTLED[press]
 
 

@@ -34,9 +34,10 @@ def changed(event: "Event", before: SignupStatus | None, after: SignupStatus, *,
         case SignupStatus.CONFIRMED:
             return f"You have confirmed that you come to {name}: {when}."
         case SignupStatus.WAITLISTED:
+            offers = event.signup_offer_minutes is not None
+            then = "are asked by direct message" if offers else "move up by yourself"
             return (
-                f"{name} is full. You are on its wait-list as number {position}, "
-                "and move up by yourself when a place becomes free."
+                f"{name} is full. You are on its wait-list as number {position}, and {then} when a place becomes free."
             )
         case SignupStatus.TENTATIVE:
             freed = "your place is free for others now" if had_place else "that takes no place"

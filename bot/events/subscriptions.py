@@ -11,6 +11,7 @@ import structlog
 
 from bot.errors import GoneError
 from bot.events.browse import Found
+from bot.events.profiles import preferences_of
 from bot.message.escaping import escape
 from bot.message.folding import folded
 from bot.message.limits import CHOICES
@@ -53,6 +54,7 @@ async def subscribe(series_id: int, *, guild_id: int, user_id: int, now: dt.date
             return SubscriptionAnswer(f"You are reminded of {_shown(series)} already. {_HOW_TO_STOP}", changed=False)
         await RepeaterSubscription(series_id=series_id, user_id=user_id, created_at=now).save()
         sentence = f"I will remind you of the sign-ups for {_shown(series)} by DM. {_HOW_TO_STOP}{_silence(series)}"
+        sentence += await _unwanted(series, user_id)
         return SubscriptionAnswer(sentence, changed=True)
 
     return _noted(await atomic(_unit), "subscribed", guild_id, series_id, user_id)
@@ -99,6 +101,14 @@ def _silence(series: EventRepeater) -> str:
     return ""
 
 
+async def _unwanted(series: EventRepeater, user_id: int) -> str:
+    """Say so where the person themself turned off what they now ask for."""
+    preferred = await preferences_of(user_id, guild_id=series.guild_id)
+    if series.id not in preferred.series_off and "signup_reminder" not in preferred.kinds_off:
+        return ""
+    return " You turned these direct messages off, so nothing comes until you turn them on in `/notifications`."
+
+
 def _shown(series: EventRepeater) -> str:
     return f"**{escape(series.name)}**"
 
@@ -128,3 +138,12 @@ async def subscriptions_of(user_id: int, *, guild_id: int) -> list[Found]:
     rows = RepeaterSubscription.filter(user_id=user_id, series__guild_id=guild_id)
     named = await rows.values_list("series_id", "series__name")
     return sorted((Found(str(name), str(series_id)) for series_id, name in named), key=lambda one: folded(one.label))
+
+
+async def copy_subscriptions(series_id: int, *, to_series_id: int, now: dt.datetime) -> int:
+    """Let everybody who is reminded of a series be reminded of another too; return how many. Part of a transaction."""
+    people = await RepeaterSubscription.filter(series_id=series_id).values_list("user_id", flat=True)
+    rows = [RepeaterSubscription(series_id=to_series_id, user_id=user, created_at=now) for user in people]
+    if rows:
+        await RepeaterSubscription.bulk_create(rows, ignore_conflicts=True)
+    return len(rows)

@@ -6,9 +6,11 @@ A pure function of the text and of today.
 
 import calendar
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from bot.events.plain_words import day_in_words
 from bot.events.typed_time import MONTHS, UnreadableTimeError, WhenError, shown, take_apart
 
 # 29 February comes within eight years, counting over a 2100 without one.
@@ -50,17 +52,24 @@ def read_date(text: str, *, option: str, today: dt.date) -> DateReading:
     """
     Read a day that was typed for ``option``; without a year it is the next such day from ``today`` on.
 
-    A date that may begin with its day or its month, such as ``03/04``, is asked about.
+    A date that may begin with its day or its month, such as ``03/04``, is asked about. Plain words are those of
+    :mod:`bot.events.plain_words`.
 
     Raises:
         WhenError: it cannot be read.
     """
+    words = day_in_words(text, today=today)
+    if not isinstance(words, str):
+        return _read(words, text, option)
     try:
         # Read as the midnight of that day: one reader knows every form of a date.
-        typed = take_apart(f"{text} 00:00", hint="")
+        typed = take_apart(f"{words} 00:00", hint="")
     except UnreadableTimeError:
         raise UnreadableDateError(text, option=option, today=today) from None
-    dates = sorted({_date(typed.year, month, day, today) for month, day in typed.days})
+    return _read(sorted({_date(typed.year, month, day, today) for month, day in typed.days}), text, option)
+
+
+def _read(dates: Sequence[dt.date], text: str, option: str) -> DateReading:
     if len(dates) == 1:
         return ReadDate(dates[0])
     either = " or ".join(in_words(date) for date in dates)

@@ -103,7 +103,7 @@ def _why_unreadable(text: str) -> str:
     if any(char.isdigit() and not char.isascii() for char in text):
         return "has other digits than 0 to 9"
     if _HALF_DAY.search(text):
-        return "has am or pm, which is not read: the hours go from 0 to 23"
+        return "has am or pm, which goes with one time of 1 to 12 hours, such as 8:30pm"
     return "cannot be read as a date and a time"
 
 

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dateutil.relativedelta import relativedelta
 
+from bot.events.plain_words import Soon, Walls, day_in_words, read_words
 from bot.events.recurrence import resolve_wall_time
 from bot.events.typed_time import MONTHS, TypedTime, UnreadableTimeError, WhenError, shown, take_apart
 
@@ -167,6 +168,7 @@ def read_moment(text: str, *, timezone: str, now: dt.datetime) -> Reading:
 
     A year that was left out is that in which the date comes next. A date that may begin with its day or its month is
     asked about, and so is a time that comes twice. With ``Z``, an offset or as Discord's timestamp it is an instant.
+    Plain words are those of :mod:`bot.events.plain_words`.
 
     Raises:
         WhenError: it cannot be read, does not exist there, does not lie ahead, or lies more than five years ahead.
@@ -197,9 +199,23 @@ def _candidates(text: str, place: _Place) -> list[_Candidate]:
     if stamp := _TIMESTAMP.fullmatch(text.strip()):
         moment = dt.datetime.fromtimestamp(int(stamp[1]), dt.UTC)
         return [_Candidate(place.local(moment), place.zone, (moment,))]
+    words = read_words(text, clock=place.clock)
+    if isinstance(words, Soon):
+        moment = _next_minute(place.now + words.span)
+        return [_Candidate(place.local(moment), place.zone, (moment,))]
+    if isinstance(words, Walls):
+        return [_candidate(wall, None, place) for wall in words.times]
     hint = f"type it such as {place.example}, in the time of {place.zone.key}"
-    typed = take_apart(text, hint=hint)
+    if not isinstance(day_in_words(text, today=place.clock.date()), str):
+        raise UnreadableTimeError(text, "has no time of day", hint)
+    typed = take_apart(words, hint=hint)
     return sorted((_next(typed, *day, place) for day in typed.days), key=lambda candidate: candidate.moments)
+
+
+def _next_minute(moment: dt.datetime) -> dt.datetime:
+    """Return the moment, or the next full minute after it: an event starts on the minute."""
+    minute = moment.replace(second=0, microsecond=0)
+    return minute if minute == moment else minute + _MINUTE
 
 
 def _next(typed: TypedTime, month: int, day: int, place: _Place) -> _Candidate:

@@ -23,6 +23,7 @@ class ErrorClass(StrEnum):
     OUTAGE = "outage"
     UNAUTHORIZED = "unauthorized"
     NO_CHANNEL = "no_channel"
+    NO_ROOM = "no_room"
     UNKNOWN_OUTCOME = "unknown_outcome"
     EVENT_STARTED = "event_started"
 
@@ -43,6 +44,7 @@ PERMANENT: frozenset[ErrorClass] = frozenset(
         ErrorClass.GONE,
         ErrorClass.INVALID,
         ErrorClass.NO_CHANNEL,
+        ErrorClass.NO_ROOM,
         ErrorClass.EVENT_STARTED,
     }
 )

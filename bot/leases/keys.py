@@ -7,7 +7,14 @@ from bot.message import limits
 
 OPS_NOTE = "ops_note"
 EVENT_REPOST = "event_repost"
-"""Sources beside the registry's: a note's id, and an event's; ``part`` counts revisions and reposts."""
+NATIVE_EVENT = "native_event"
+"""Sources beside the registry's: a note's id, and an event's; ``part`` counts revisions, and those before."""
+
+PROMOTION = "promotion"
+"""Who moved up from a waiting list, by the event's id and the person; ``part`` counts how often they did."""
+
+TIME_CHANGED = "time_changed"
+"""A new time, told to those who signed up, by the event's id; ``part`` counts the new times."""
 
 ATTENDANCE_POST = "attendance_post"
 PROFILE_UNREACHABLE = "profile_unreachable"

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from bot.clock import LeaseClock
-from bot.leases.failures import UNTOLD, ErrorClass, SendError
+from bot.leases.failures import PERMANENT, UNTOLD, ErrorClass, SendError
 from bot.leases.keys import MessageKey
 from bot.leases.ports import Delivered
 from bot.message.limits import cut
 from bot.scheduling.registry import ScheduledReminder
-from bot.transactions import Dialect, dialect, fetch, integer, moment
+from bot.transactions import Dialect, dialect, fetch, in_list, integer, moment
 
 _ERROR_LENGTH = 500
 _SQLITE_NOW = "strftime('%Y-%m-%d %H:%M:%f+00:00', 'now')"
@@ -291,6 +291,32 @@ async def record_unsent(
     )
     values = [key.source, key.source_id, key.recipient_id, key.part, guild_id, error_class.value, text]
     return bool(await _run(template, values, lease_clock))
+
+
+async def free_failures(
+    sources: Sequence[str], source_id: int, *, guild_id: int, lease_clock: LeaseClock
+) -> list[MessageKey]:
+    """
+    Let the failed keys of these sources be claimed at once; return them.
+
+    Left as they are: what is sent, held or due anyway, what nothing tries again, and a person who takes no DM.
+    """
+    never = (ErrorClass.UNKNOWN_OUTCOME, ErrorClass.EVENT_STARTED)
+    template = (
+        "UPDATE discord_message_log SET next_attempt_at = {now}"  # noqa: S608 -- parameters and our own words only
+        " WHERE NOT success AND source_id = $1 AND guild_id = $2 AND next_attempt_at > {now}"
+        f" AND error_class NOT IN ({', '.join(repr(one.value) for one in never)})"
+        f" AND (recipient_id = 0 OR error_class NOT IN ({', '.join(repr(one.value) for one in sorted(PERMANENT))}))"
+        " AND NOT EXISTS (SELECT 1 FROM discord_message_log live WHERE live.source = discord_message_log.source"
+        " AND live.source_id = discord_message_log.source_id AND live.part = discord_message_log.part"
+        " AND live.recipient_id = discord_message_log.recipient_id AND (live.success IS NULL OR live.success))"
+        f" AND source IN {in_list(sources, first=3)} RETURNING source, source_id, recipient_id, part"
+    )
+    rows = await _run(template, [source_id, guild_id, *sources], lease_clock)
+    keys = {
+        MessageKey(str(row["source"]), source_id, integer(row["recipient_id"]), integer(row["part"])) for row in rows
+    }
+    return sorted(keys, key=str)
 
 
 async def delete_old_failures(

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import MessageKey
+from bot.message.native_event import NativeEvent
 from bot.message.outgoing import OutgoingMessage
 
 
@@ -26,7 +27,22 @@ class DmTarget:
     channel_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class NativeTarget:
+    """A server's own list of scheduled events, which takes the place of a channel."""
+
+    guild_id: int
+
+    @property
+    def channel_id(self) -> int:
+        """Return what stands for a channel: there is one such list per server."""
+        return self.guild_id
+
+
 Target = ChannelTarget | DmTarget
+AnyTarget = Target | NativeTarget
+Sendable = OutgoingMessage | NativeEvent
+"""What goes out once: a message to a channel or person, or a scheduled event to its server's list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +97,31 @@ class MessagePort(Protocol):
 
         Raises:
             HistoryUnreadableError: the channel could not be read to that point.
+        """
+        ...
+
+
+class NativePort(Protocol):
+    """A server's list of scheduled events, as the one way out uses it."""
+
+    async def create(
+        self, guild_id: int, native: NativeEvent, *, before_request: Callable[[], Awaitable[None]]
+    ) -> Delivered:
+        """
+        Add one scheduled event, in one request at most: Discord knows no nonce for it.
+
+        Raises:
+            SendError: it did not end in an acknowledged event.
+            LeaseLostError: ``before_request`` raised it; whatever else it raises comes through too.
+        """
+        ...
+
+    async def find_native(self, guild_id: int, *, marker: str, after: int) -> Delivered | None:
+        """
+        Return the bot's own live event that carries ``marker`` and is no older than the snowflake ``after``, or None.
+
+        Raises:
+            HistoryUnreadableError: the list could not be read.
         """
         ...
 

@@ -20,31 +20,34 @@ import structlog
 from bot.clock import Clock, LeaseClock
 from bot.leases import ledger
 from bot.leases.blocks import Blocks
+from bot.leases.event_rows import still_stands
 from bot.leases.failed_attempts import FailedAttempts
 from bot.leases.failures import Backoff, ErrorClass, SendError
-from bot.leases.keys import MessageKey, nonce
+from bot.leases.handover import Handover
+from bot.leases.keys import MessageKey
 from bot.leases.ledger import Claim, HeldRow, Lease
 from bot.leases.ports import (
+    AnyTarget,
     Attempt,
-    ChannelTarget,
     Delivered,
     DiscordTime,
+    DmTarget,
     LeaseLostError,
     MessagePort,
+    NativePort,
     OutcomeObserver,
-    Target,
+    Sendable,
 )
 from bot.leases.recorder import Outcome, OutcomeRecorder
 from bot.leases.reports import SendReport, SendResult, WithdrawnError
 from bot.leases.under_way import UnderWay
-from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import DATABASE_AGAIN, Agenda
 from bot.scheduling.bodies import SENDERS, SWEEP_STALE_DISCORD_LEASES
 from bot.transactions import DATABASE_ERRORS
 
 _log = structlog.get_logger(__name__)
 
-Renderer = Callable[[], Awaitable[OutgoingMessage]]
+Renderer = Callable[[], Awaitable[Sendable]]
 
 _DISCORD_EPOCH = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
 _HISTORY_SLACK = dt.timedelta(seconds=5)
@@ -82,11 +85,12 @@ class OneWayOut:
         agenda: Agenda,
         observers: Mapping[str, tuple[OutcomeObserver, ...]],
         stop: Callable[[str], None],
+        natives: NativePort | None = None,
         options: SendOptions | None = None,
     ) -> None:
         self.instance = instance
         self.lease_clock = lease_clock
-        self._port = port
+        self._handover = Handover(port, natives)
         self._clock = clock
         self._discord_time = discord_time
         self._agenda = agenda
@@ -118,7 +122,7 @@ class OneWayOut:
         key: MessageKey,
         *,
         guild_id: int | None,
-        target: Target | None,
+        target: AnyTarget | None,
         render: Renderer,
         not_after: dt.datetime | None = None,
     ) -> SendResult:
@@ -139,7 +143,7 @@ class OneWayOut:
         key: MessageKey,
         *,
         guild_id: int | None,
-        target: Target | None,
+        target: AnyTarget | None,
         render: Renderer,
         not_after: dt.datetime | None = None,
     ) -> SendReport:
@@ -161,13 +165,13 @@ class OneWayOut:
             return await self._run(attempt, self._render_and_send(attempt, target, render, not_after))
 
     @contextlib.asynccontextmanager
-    async def _turn(self, target: Target | None) -> AsyncIterator[None]:
+    async def _turn(self, target: AnyTarget | None) -> AsyncIterator[None]:
         """Wait for a turn in a channel, and for one of the slots; a DM has its own pace, which waiting would bunch."""
-        if isinstance(target, ChannelTarget):
+        if target is None or isinstance(target, DmTarget):
+            yield
+        else:
             async with self._channels[target.channel_id], self._slots:
                 yield
-        else:
-            yield
 
     async def fail_once(self, key: MessageKey, *, guild_id: int | None, error: SendError) -> SendReport:
         """
@@ -199,7 +203,7 @@ class OneWayOut:
             self.under_way.end(attempt.key)
 
     async def _render_and_send(
-        self, attempt: Attempt, target: Target | None, render: Renderer, not_after: dt.datetime | None
+        self, attempt: Attempt, target: AnyTarget | None, render: Renderer, not_after: dt.datetime | None
     ) -> SendReport:
         try:
             message = await render()
@@ -215,7 +219,7 @@ class OneWayOut:
         attempt = replace(attempt, version=message.version)
         # Asked before the claim: a host that is suspended until its answer must not trust the lease.
         asked = self._clock.now()
-        lease = await self.claim(attempt, message.as_data())
+        lease = await self._claim_standing(attempt, message.as_data())
         if lease is None:
             return SendReport(SendResult.ALREADY_CLAIMED)
         return await self._deliver(attempt, lease, target, message, self._guard(lease, not_after, asked))
@@ -247,6 +251,14 @@ class OneWayOut:
         lease = await ledger.claim_lease(claim, instance=self.instance, lease_clock=self.lease_clock)
         return lease or await self._adopt(claim)
 
+    async def _claim_standing(self, attempt: Attempt, embed_data: dict[str, object] | None) -> Lease | None:
+        """Take the lease of a message likewise; None also where its event was removed or cancelled meanwhile."""
+        lease = await self.claim(attempt, embed_data)
+        if lease is None or await still_stands(attempt.key):
+            return lease
+        await self.recorder.release(attempt, lease, delete=True)
+        return None
+
     async def _adopt(self, claim: Claim) -> Lease | None:
         """Go on under a row that was handed back, or that this instance claimed without seeing the answer."""
         for row in await ledger.held_rows(claim.key):
@@ -265,7 +277,7 @@ class OneWayOut:
         return None
 
     async def _fail_unsent(self, attempt: Attempt, error: SendError) -> SendReport:
-        lease = await self.claim(attempt, None)
+        lease = await self._claim_standing(attempt, None)
         if lease is None:
             return SendReport(SendResult.ALREADY_CLAIMED)
         return await self._failures.settle(attempt, lease, error)
@@ -274,14 +286,12 @@ class OneWayOut:
         self,
         attempt: Attempt,
         lease: Lease,
-        target: Target,
-        message: OutgoingMessage,
+        target: AnyTarget,
+        message: Sendable,
         before_request: Callable[[], Awaitable[None]],
     ) -> SendReport:
         try:
-            delivered = await self._port.send(
-                target, message, nonce=nonce(attempt.key, target_id=target.channel_id), before_request=before_request
-            )
+            delivered = await self._handover.send(attempt.key, target, message, before_request=before_request)
         except LeaseLostError:
             _log.warning("lease_lost_before_send", key=str(attempt.key), guild=attempt.guild_id)
             return SendReport(SendResult.ALREADY_CLAIMED)
@@ -327,11 +337,11 @@ class OneWayOut:
             self.under_way.forget_request(row.lease.id)
         return lease
 
-    async def find(self, target: Target, *, marker: str, after: int) -> Delivered | None:
+    async def find(self, target: AnyTarget, *, marker: str, after: int) -> Delivered | None:
         """
-        Look a message up in the history of its channel or DM.
+        Look a message up in the history of its channel or DM, a scheduled event in its server's list.
 
         Raises:
-            HistoryUnreadableError: the channel could not be read to that point.
+            HistoryUnreadableError: the channel, or the list, could not be read to that point.
         """
-        return await self._port.find(target, marker=marker, after=after)
+        return await self._handover.find(target, marker=marker, after=after)

@@ -14,9 +14,17 @@ import structlog
 
 from bot.leases import ledger
 from bot.leases.failures import ErrorClass, SendError
-from bot.leases.keys import EVENT_REPOST, SIDE_POSTS
+from bot.leases.keys import EVENT_REPOST, NATIVE_EVENT, PROMOTION, SIDE_POSTS, TIME_CHANGED
 from bot.leases.ledger import HeldRow, Lease
-from bot.leases.ports import Attempt, ChannelTarget, Delivered, DmTarget, HistoryUnreadableError, Target
+from bot.leases.ports import (
+    AnyTarget,
+    Attempt,
+    ChannelTarget,
+    Delivered,
+    DmTarget,
+    HistoryUnreadableError,
+    NativeTarget,
+)
 from bot.leases.recorder import Outcome
 from bot.leases.send_once import OneWayOut
 from bot.leases.staleness import Holder, SweepOptions, reconcilable_at
@@ -29,9 +37,14 @@ from bot.transactions import atomic, fetch, moment
 _log = structlog.get_logger(__name__)
 
 # Whose open row is removed once it is known that nothing arrived: a poll, or a running fan-out, claims it anew.
-_REMINDER_SOURCES = frozenset(entry.log_source for entry in REMINDERS) | frozenset(SIDE_POSTS)
+_CLAIMED_ANEW = frozenset(entry.log_source for entry in REMINDERS) | {
+    *SIDE_POSTS,
+    NATIVE_EVENT,
+    PROMOTION,
+    TIME_CHANGED,
+}
 # Sources whose id is an event's: their open rows end with the event's start.
-_EVENT_SOURCES = _REMINDER_SOURCES | {EVENT_REPOST}
+_EVENT_SOURCES = _CLAIMED_ANEW | {EVENT_REPOST}
 _AGAIN = dt.timedelta(minutes=1)
 
 
@@ -145,11 +158,11 @@ class Sweeper:
             self.counts.found += 1
             _log.info("lease_found_sent", key=str(lease.key), guild=row.guild_id, message=found.message_id)
             return _Visit(released=True)
-        is_reminder = lease.key.source in _REMINDER_SOURCES
-        await self._out.recorder.release(attempt, lease, delete=is_reminder)
+        is_claimed_anew = lease.key.source in _CLAIMED_ANEW
+        await self._out.recorder.release(attempt, lease, delete=is_claimed_anew)
         self.counts.released += 1
         _log.warning("lease_released", key=str(lease.key), guild=row.guild_id)
-        ends = None if is_reminder else max(clock, await self._gives_up_at(row))
+        ends = None if is_claimed_anew else max(clock, await self._gives_up_at(row))
         return _Visit(again=ends, released=True)
 
     async def _look_up(self, row: HeldRow) -> Delivered | None:
@@ -211,9 +224,11 @@ class Sweeper:
         return await ledger.next_failure_expiry(retention=retention)
 
 
-def _target(row: HeldRow) -> Target | None:
+def _target(row: HeldRow) -> AnyTarget | None:
     if row.channel_id is None:
         return None
+    if row.lease.key.source == NATIVE_EVENT:
+        return NativeTarget(row.channel_id)
     if row.lease.key.recipient_id:
         return DmTarget(row.lease.key.recipient_id, row.channel_id)
     return ChannelTarget(row.guild_id, row.channel_id) if row.guild_id is not None else None

@@ -21,7 +21,8 @@ class Verb(StrEnum):
     """
     What a button or form asks for, and of what.
 
-    Of an event: sign up, maybe, can't, and at the roll call: I'll be there, can't make it. Of a series: notify me. Of a
+    Of an event: sign up, maybe, can't, and at the roll call: I'll be there, can't make it; of a
+    place in it that is held for somebody: accept, no thanks. Of a series: notify me. Of a
     server: open, and hand in, the profile form. Of a draft that waits for its author's word: one of its choices.
     """
 
@@ -30,6 +31,8 @@ class Verb(StrEnum):
     CANT = "cant"
     CONFIRM = "confirm"
     DECLINE = "decline"
+    ACCEPT = "accept"
+    NO_THANKS = "no_thanks"
     NOTIFY = "notify"
     PROFILE = "profile"
     DRAFT = "draft"

@@ -16,3 +16,18 @@ def relative(moment: dt.datetime) -> str:
 def full_and_relative(moment: dt.datetime) -> str:
     """Return the moment in full, with how far off it is behind it."""
     return f"{full(moment)} ({relative(moment)})"
+
+
+def day(moment: dt.datetime) -> str:
+    """Return a timestamp that shows the date alone."""
+    return f"<t:{int(moment.timestamp())}:D>"
+
+
+def time_of_day(moment: dt.datetime) -> str:
+    """Return a timestamp that shows the time alone."""
+    return f"<t:{int(moment.timestamp())}:t>"
+
+
+def short(moment: dt.datetime) -> str:
+    """Return a timestamp that shows the date and the time, without the weekday."""
+    return f"<t:{int(moment.timestamp())}:f>"

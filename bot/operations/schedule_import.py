@@ -46,13 +46,21 @@ def read_schedule_file(path: Path) -> tuple[SeriesSpec, ...]:
         FileUnreadableError: there is no such file, or it cannot be read.
         ScheduleFileError: what is in it is refused.
     """
+    return read_schedule(read_bytes(path, most=MAX_BYTES))
+
+
+def read_bytes(path: Path, *, most: int) -> bytes:
+    """
+    Return the bytes of a file, and of a longer one one byte more than ``most``, which tells that it is.
+
+    Raises:
+        FileUnreadableError: there is no such file, or it cannot be read.
+    """
     try:
         with path.open("rb") as file:
-            # One byte more than is allowed tells a file that is too long without reading all of it.
-            raw = file.read(MAX_BYTES + 1)
+            return file.read(most + 1)
     except OSError as error:
         raise FileUnreadableError(path, (error.strerror or type(error).__name__).lower()) from error
-    return read_schedule(raw)
 
 
 async def import_schedule(

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 from bot.message import timestamps
 from bot.message.custom_ids import Verb, encode
 from bot.message.escaping import escape
-from bot.message.limits import CONTENT, EMBED_DESCRIPTION, EMBED_FIELD_VALUE, EMBED_TITLE, cut, length
+from bot.message.limits import CONTENT, EMBED_DESCRIPTION, EMBED_FIELD_VALUE, EMBED_TITLE, cut
+from bot.message.lists import listed
 from bot.message.outgoing import Button, ButtonStyle, Embed, EmbedField, OutgoingMessage
 from bot.reminders import markers
 from models.states import EventState, SignupStatus
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from bot.events.signups import People, Person
     from models.event import Event
 
@@ -40,7 +43,7 @@ def announcement(event: "Event", people: "People") -> OutgoingMessage:
     marker = markers.mark_post(event.id, reposts=event.reposts)
     title = escape(event.name)
     if event.state is EventState.CANCELLED:
-        title = f"Cancelled: {title}"
+        title = f"Cancelled: {title}" if _new_time(event) is None else f"Moved: {title}"
     roles, pings = role_pings(event.discord_announcement_role_ids)
     return OutgoingMessage(
         marker=marker,
@@ -92,29 +95,33 @@ def _lists(people: "People") -> tuple[EmbedField, ...]:
 
 
 def _names(people: Sequence["Person"], most: int) -> str:
-    ticks = {SignupStatus.CONFIRMED: " ✓"}
-    return listed([f"<@{person.user_id}>{ticks.get(person.status, '')}" for person in people], most, between=", ")
+    return listed([f"<@{person.user_id}>{_note(person)}" for person in people], most, between=", ")
 
 
-def listed(items: Sequence[str], most: int, *, between: str) -> str:
-    """Return as many items as fit ``most`` with how many are left out; an item is never cut."""
-    text, shown = between.join(items), len(items)
-    while shown and length(text) > most:
-        # A list far too long is not shortened one by one.
-        shown = min(shown - 1, shown * most // length(text) + 1)
-        text = between.join([*items[:shown], f"+{len(items) - shown} more"])
-    return text
+def _note(person: "Person") -> str:
+    if person.offered_until is not None:
+        return f" (offered a place; that ends {timestamps.relative(person.offered_until)})"
+    return " ✓" if person.status is SignupStatus.CONFIRMED else ""
 
 
 def _fields(event: "Event", people: "People") -> list[EmbedField]:
+    new_time = _new_time(event)
     found = [
-        EmbedField("When", timestamps.full_and_relative(event.scheduled_at)),
+        *([EmbedField("Moved to", timestamps.full_and_relative(new_time))] if new_time is not None else []),
+        EmbedField("When" if new_time is None else "Was to be", timestamps.full_and_relative(event.scheduled_at)),
         EmbedField("Lasts", duration(event.duration_minutes), inline=True),
         EmbedField("Places", places(event, len(people.attending)), inline=True),
     ]
     if event.created_by is not None:
         found.append(EmbedField("Host", f"<@{event.created_by}>", inline=True))
+    if event.native_interested is not None:
+        found.append(EmbedField("Interested", str(event.native_interested), inline=True))
     return [*found, EmbedField("Sign-ups", signups(event))]
+
+
+def _new_time(event: "Event") -> "dt.datetime | None":
+    """Return where the place of an event went that its series left; None: nowhere, or it still stands."""
+    return event.moved_to if event.state is EventState.CANCELLED and event.is_withdrawn else None
 
 
 def places(event: "Event", taken: int) -> str:
@@ -128,7 +135,7 @@ def signups(event: "Event") -> str:
     """Return one line on whether people can sign up."""
     if event.state is EventState.UPCOMING and event.signups_open_at is not None:
         return f"Open {timestamps.full_and_relative(event.signups_open_at)}"
-    return _SIGNUPS[event.state]
+    return "Closed: it was moved" if _new_time(event) is not None else _SIGNUPS[event.state]
 
 
 def duration(minutes: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from bot.leases.keys import ATTENDANCE_POST, EVENT_REPOST, PROFILE_UNREACHABLE
+from bot.leases.keys import ATTENDANCE_POST, EVENT_REPOST, PROFILE_UNREACHABLE, PROMOTION, TIME_CHANGED
 
 ANNOUNCEMENT: Final = "announcement"
 SIGNUP_REMINDER: Final = "signup_reminder"
@@ -25,28 +25,40 @@ _WORDS: Final[Mapping[str, str]] = {
     ATTENDANCE_POST: "roll call",
     PROFILE_REMINDER: "profile",
     PROFILE_UNREACHABLE: "profiles",
+    PROMOTION: "place",
+    TIME_CHANGED: "new time",
 }
 _KINDS: Final = {word: kind for kind, word in _WORDS.items()}
-_FORM: Final = re.compile(r"#(?P<event>[1-9][0-9]{0,18})(?:\.(?P<reposts>[1-9][0-9]{0,9})| (?P<word>[a-z -]+))?")
+_FORM: Final = re.compile(
+    r"#(?P<event>[1-9][0-9]{0,18})"
+    r"(?:\.(?P<reposts>[1-9][0-9]{0,9})| (?P<word>[a-z][a-z -]*[a-z])(?: (?P<part>[1-9][0-9]{0,9}))?)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What a marker says: the kind of message, its event, and how often it had been posted again."""
+    """
+    What a marker says: the kind of message, its event, and how often it had been posted again.
+
+    ``part`` numbers what comes more than once about an event, from 1; 0: it comes once.
+    """
 
     kind: str
     event_id: int
     reposts: int = 0
+    part: int = 0
 
 
-def mark(kind: str, event_id: int) -> str:
+def mark(kind: str, event_id: int, *, part: int = 0) -> str:
     """
-    Return the marker of a message about an event.
+    Return the marker of a message about an event; ``part`` numbers one that comes more than once.
 
     Raises:
         KeyError: no such kind of message has a marker.
     """
-    return f"#{event_id}" if kind == ANNOUNCEMENT else f"#{event_id} {_WORDS[kind]}"
+    if kind == ANNOUNCEMENT:
+        return f"#{event_id}"
+    return f"#{event_id} {_WORDS[kind]} {part}" if part else f"#{event_id} {_WORDS[kind]}"
 
 
 def mark_post(event_id: int, *, reposts: int) -> str:
@@ -63,4 +75,4 @@ def read(marker: str) -> Marked | None:
     if reposts:
         return Marked(EVENT_REPOST, event_id, reposts)
     kind = ANNOUNCEMENT if word is None else _KINDS.get(word)
-    return Marked(kind, event_id) if kind is not None else None
+    return Marked(kind, event_id, part=int(found["part"] or 0)) if kind is not None else None

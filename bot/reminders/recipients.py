@@ -1,18 +1,25 @@
 """
 Whom a reminder is for, read from fresh rows: once for all when it begins, once more for each right before their DM.
 
-Whoever opted out of a kind of reminder gets none of that kind by DM. Source: 02-reminders.md, "The four reminders".
+Whoever switched a kind of reminder off, or all of a series, gets none of it by DM; a post in a channel names and pings
+them all the same, since it is one for everybody. Source: 02-reminders.md, "The four reminders".
 """
 
 from collections.abc import Sequence
 
 from bot.events import profiles
+from bot.events.notifications import silenced
 from bot.transactions import fetch, in_list, integer
 from models.event import Event
 
 
 async def to_sign_up(event: Event, among: Sequence[int] | None = None) -> tuple[int, ...]:
     """Return the subscribers of the event's series who said nothing about it, or declined; ``among`` these alone."""
+    return await who_wants(event, "signup_reminder", await meant_to_sign_up(event, among))
+
+
+async def meant_to_sign_up(event: Event, among: Sequence[int] | None = None) -> tuple[int, ...]:
+    """Return the same, and those too who switched it off."""
     if event.series_id is None:
         return ()
     only = "" if among is None else f" AND s.user_id IN {in_list(among, first=3)}"
@@ -22,7 +29,7 @@ async def to_sign_up(event: Event, among: Sequence[int] | None = None) -> tuple[
         f" AND e.status <> 'declined'){only} ORDER BY s.id",
         [event.series_id, event.id, *(among or ())],
     )
-    return await _who_wants(event.guild_id, "signup_reminder", [integer(row["user_id"]) for row in rows])
+    return tuple(integer(row["user_id"]) for row in rows)
 
 
 async def signed_up(event: Event) -> tuple[int, ...]:
@@ -32,15 +39,24 @@ async def signed_up(event: Event) -> tuple[int, ...]:
 
 async def to_confirm(event: Event, among: Sequence[int] | None = None) -> tuple[int, ...]:
     """Return those with a place who have not confirmed it yet."""
-    asked = await _with_status(event, ("signed_up",), among)
-    return await _who_wants(event.guild_id, "attendance_reminder", asked)
+    return await who_wants(event, "attendance_reminder", await meant_to_confirm(event, among))
+
+
+async def meant_to_confirm(event: Event, among: Sequence[int] | None = None) -> tuple[int, ...]:
+    """Return the same, and those too who switched it off."""
+    return await _with_status(event, ("signed_up",), among)
 
 
 async def to_fill_in(event: Event, among: Sequence[int] | None = None) -> tuple[int, ...]:
     """Return those with a place whose profile lacks what the guild requires."""
+    return await who_wants(event, "profile_reminder", await meant_to_fill_in(event, among))
+
+
+async def meant_to_fill_in(event: Event, among: Sequence[int] | None = None) -> tuple[int, ...]:
+    """Return the same, and those too who switched it off."""
     coming = await _with_status(event, ("signed_up", "confirmed"), among)
     lacking = await profiles.lacking(event.guild_id, coming)
-    return await _who_wants(event.guild_id, "profile_reminder", [one for one in coming if one in lacking])
+    return tuple(one for one in coming if one in lacking)
 
 
 async def _with_status(event: Event, statuses: Sequence[str], among: Sequence[int] | None) -> tuple[int, ...]:
@@ -53,6 +69,7 @@ async def _with_status(event: Event, statuses: Sequence[str], among: Sequence[in
     return tuple(integer(row["user_id"]) for row in rows)
 
 
-async def _who_wants(guild_id: int, reminder: str, people: Sequence[int]) -> tuple[int, ...]:
-    out = await profiles.opted_out(guild_id, reminder, people)
+async def who_wants(event: Event, reminder: str, people: Sequence[int]) -> tuple[int, ...]:
+    """Return those of the people who have not switched a reminder of this event off."""
+    out = await silenced(reminder, event.series_id, people, guild_id=event.guild_id)
     return tuple(one for one in people if one not in out)

@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bot.leases.keys import ATTENDANCE_POST, PROFILE_UNREACHABLE
+from bot.leases.keys import ATTENDANCE_POST, PROFILE_UNREACHABLE, TIME_CHANGED
 from bot.message import timestamps
 from bot.message.custom_ids import Verb, encode
 from bot.message.escaping import escape
 from bot.message.limits import CONTENT, EMBED_DESCRIPTION, EMBED_FIELD_VALUE, EMBED_TITLE, cut, length
 from bot.message.links import post_link
+from bot.message.lists import listed
 from bot.message.outgoing import Button, ButtonStyle, Embed, EmbedField, OutgoingMessage
 from bot.reminders import markers
-from bot.reminders.content import duration, listed, places, signup_buttons
+from bot.reminders.content import duration, places, signup_buttons
+from models.states import EventState
 
 if TYPE_CHECKING:
     from models.event import Event
@@ -101,6 +103,24 @@ def profile_unreachable_post(event: "Event", unreached: Sequence[int]) -> Outgoi
         embed=_embed(event, description, fields, marker, _AMBER),
         buttons=(_profile_button(event),),
         mention_user_ids=pinged,
+    )
+
+
+def time_changed_dm(event: "Event") -> OutgoingMessage:
+    """Return the DM that tells somebody who may come that the event has another time."""
+    marker = markers.mark(TIME_CHANGED, event.id, part=event.time_changes)
+    fields = [
+        EmbedField("Now", timestamps.full_and_relative(event.scheduled_at)),
+        EmbedField("Lasts", duration(event.duration_minutes), inline=True),
+        *_post(event),
+    ]
+    # At the roll call who has no place has none to give back, and who waits in line stays there.
+    cannot = Button("Can't", encode(Verb.CANT, event.id), disabled=event.state is not EventState.SIGNUPS_OPEN)
+    return OutgoingMessage(
+        marker=marker,
+        content="An event that you signed up for was moved to another time. You are still on its list.",
+        embed=_embed(event, "", fields, marker, _AMBER),
+        buttons=(cannot,),
     )
 
 

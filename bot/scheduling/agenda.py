@@ -6,6 +6,7 @@ something to do, or None if it knows of none. The real loops, the tests and the 
 of them waits by itself.
 """
 
+import asyncio
 import datetime as dt
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -26,6 +27,20 @@ class Body:
     name: str
     period: dt.timedelta
     step: Step
+
+
+def together(*steps: Step) -> Step:
+    """Return one step that takes several side by side, each to its end; then it raises what the first to fail did."""
+
+    async def _step(now: dt.datetime) -> dt.datetime | None:
+        moments: list[dt.datetime] = []
+        for found in await asyncio.gather(*(step(now) for step in steps), return_exceptions=True):
+            if isinstance(found, BaseException):
+                raise found
+            moments += [found] if found is not None else []
+        return min(moments, default=None)
+
+    return _step
 
 
 class Agenda:

@@ -10,6 +10,16 @@ INSTANCE_HEARTBEAT = "instance_heartbeat"
 TELL_OPS_NOTES = "tell_ops_notes"
 DRAIN_DM_QUEUE = "drain_dm_queue"
 DRIVE_FAN_OUTS = "drive_fan_outs"
+TELL_PROMOTIONS = "tell_promotions"
+TELL_TIME_CHANGES = "tell_time_changes"
+SYNC_ATTENDEE_ROLES = "sync_attendee_roles"
 
-SENDERS = (CHECK_EVENT_REMINDERS, DRIVE_FAN_OUTS, SYNC_DISCORD_EVENTS, TELL_OPS_NOTES)
+SENDERS = (
+    CHECK_EVENT_REMINDERS,
+    DRIVE_FAN_OUTS,
+    SYNC_DISCORD_EVENTS,
+    TELL_OPS_NOTES,
+    TELL_PROMOTIONS,
+    TELL_TIME_CHANGES,
+)
 """Those that send, and send again what was released."""

@@ -1,9 +1,9 @@
 """When each reminder of an event is due: a pure function of the event and of what was already tried."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot.scheduling.registry import ScheduledReminder
 from models.states import EventState
@@ -71,3 +71,47 @@ def due_rows(
     """Return every reminder of the event that is still to be sent, by key; ``tried`` is by log source."""
     found = {one.key: due_at(event, one, tried.get(one.log_source, NOT_TRIED)) for one in reminders}
     return {key: moment for key, moment in found.items() if moment is not None and moment < event.scheduled_at}
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """One stretch of an event's life: its ``state`` from ``since`` on, up to ``until`` exclusive."""
+
+    state: EventState
+    since: dt.datetime
+    until: dt.datetime
+
+
+class _During:
+    """An event as it stands during a stay; everything else is its own."""
+
+    def __init__(self, event: Schedulable, stay: Stay) -> None:
+        self._event = event
+        self.state = stay.state
+        self.state_since = stay.since
+
+    @property
+    def scheduled_at(self) -> dt.datetime:
+        return self._event.scheduled_at
+
+    @property
+    def series_id(self) -> int | None:
+        return self._event.series_id
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- the registry's own fields, read by name
+        return getattr(self._event, name)
+
+
+def due_during(
+    event: Schedulable, reminder: ScheduledReminder, stays: Sequence[Stay], tried: Tried = NOT_TRIED
+) -> dt.datetime | None:
+    """
+    Return when the reminder is due in the course of an event's stays, None if in none of them.
+
+    ``stays`` follow each other, the last one ends with the event's start. What is due before the first is due at once.
+    """
+    for stay in stays:
+        due = due_at(_During(event, stay), reminder, tried)
+        if due is not None and due < stay.until:
+            return due
+    return None

@@ -42,7 +42,7 @@ async def refresh(event_ids: Iterable[int], *, reminders: Sequence[ScheduledRemi
 
 async def _refresh_chunk(ids: list[int], reminders: Sequence[ScheduledReminder]) -> None:
     events = await _locked(ids)
-    tried = await _tried(ids, [one.log_source for one in reminders])
+    tried = await tried_of(ids, [one.log_source for one in reminders])
     await ReminderDue.filter(event_id__in=ids).delete()
     rows = [
         ReminderDue(event_id=event.id, key=key, due_at=due)
@@ -64,7 +64,8 @@ async def _locked(ids: Sequence[int]) -> list[Event]:
     return await Event.filter(id__in=ids).order_by("id").select_for_update(no_key=True)
 
 
-async def _tried(ids: Sequence[int], sources: Sequence[str]) -> dict[int, dict[str, Tried]]:
+async def tried_of(ids: Sequence[int], sources: Sequence[str]) -> dict[int, dict[str, Tried]]:
+    """Return what the log says of each reminder of a few hundred events, by event and log source; none: not tried."""
     # In two halves, since the sent and the failed rows of the log have an index each.
     half = (
         "SELECT id, source_id, source, success, next_attempt_at, error_class, finished_at"  # noqa: S608 -- parameters only

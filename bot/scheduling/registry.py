@@ -17,7 +17,7 @@ class ScheduledReminder:
     One reminder: which switch gates it, how long before the start it goes out, and in which states.
 
     ``task_name`` is a name, resolved at dispatch: a callable here would be a circular import. ``log_source`` is the
-    ``source`` of its rows in the message log.
+    ``source`` of its rows in the message log. ``to_people``: it goes out by DM, so that each can switch it off.
     """
 
     key: str
@@ -27,6 +27,7 @@ class ScheduledReminder:
     required_states: frozenset[EventState]
     log_source: str
     requires_repeater: bool = False
+    to_people: bool = True
 
 
 class DuplicateReminderError(ValueError):
@@ -63,6 +64,7 @@ REMINDERS: tuple[ScheduledReminder, ...] = checked(
             enabled_field="discord_announcement",
             required_states=frozenset({EventState.UPCOMING, EventState.SIGNUPS_OPEN}),
             log_source="event_announcement",
+            to_people=False,
         ),
         ScheduledReminder(
             key="signup_reminder",

@@ -34,6 +34,7 @@ _MODULES: tuple[str, ...] = (
     "databases.swallowed_answers",
     "days.bot_days",
     "days.clock_changes",
+    "realign.realign",
     "loops.loops_survive",
     "running.stops",
 )

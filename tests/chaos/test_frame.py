@@ -121,5 +121,5 @@ def test_the_page_has_all_eighteen_promises_and_a_place_for_the_table() -> None:
         assert f"### R{number} " in page
     for named in re.findall(r"Held by `(.+?)`", page):
         assert (table.PROMISES.parents[1] / named).is_file()
-    assert page.count("Held by") == 17
+    assert page.count("Held by") == 18
     assert BEGIN in page.partition(END)[0]

@@ -57,6 +57,17 @@ async def test_places_and_the_persons_own_standing_are_counted_over_real_rows(da
     assert [one.own for one in others.events] == [Standing(SignupStatus.WAITLISTED, 3), None]
 
 
+async def test_a_place_that_is_held_for_somebody_is_told_while_it_is(database: str) -> None:
+    event = await make_event(now=NOW, state=EventState.SIGNUPS_OPEN, max_players=1)
+    for user_id, until in ((ADA, NOW + HOUR), (5, NOW), (6, None)):
+        await stand(event, user_id, SignupStatus.WAITLISTED, user_id)
+        await EventSignup.filter(event_id=event.id, user_id=user_id).update(offered_until=until)
+
+    owns = [(await outlook(GUILD, user_id, now=NOW)).events[0].own for user_id in (ADA, 5, 6)]
+
+    assert [own.offered_until if own is not None else None for own in owns] == [NOW + HOUR, None, None]
+
+
 async def test_beyond_what_fits_into_an_answer_the_rest_is_counted(database: str) -> None:
     for hours in range(1, 64):
         await make_event(now=NOW, starts_in=hours * HOUR)

@@ -180,13 +180,13 @@ async def test_a_time_that_cannot_be_is_one_sentence_and_nothing_is_stored(
 async def test_every_fault_is_told_at_once_in_the_names_of_the_options(database: str) -> None:
     await make_guild()
     with pytest.raises(BotError) as refused:
-        await ask(request(name="x" * 101, places=0, announce_hours=9_000, signups_open_hours=9_000))
+        await ask(request(name="x" * 101, places=-1, announce_hours=9_000, signups_open_hours=9_000))
 
     says = str(refused.value).splitlines()
     assert len(says) == 4
     assert says[0].startswith(r"announce\_hours 9000 is more than 8784")
     assert says[1].startswith(r"signups\_open\_hours 9000 is not allowed")
-    assert says[2].startswith("places 0 is not allowed")
+    assert says[2].startswith(r"places \-1 is not allowed")
     assert says[3].startswith("name ")
     assert "discord_" not in str(refused.value)
 

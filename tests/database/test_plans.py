@@ -20,10 +20,12 @@ from tortoise.backends.sqlite.client import SqliteClient
 from bot.bootstrap import Services
 from bot.clock import InjectedLeaseClock, ManualClock
 from bot.dm_queue.channel_book import DmChannelBook
+from bot.events.notifications import switches
 from bot.events.profiles import profile_of
 from bot.events.signup_rules import Press
 from bot.events.signups import people_of
 from bot.events.subscriptions import subscriptions_of
+from bot.events.waiting_line import end_offers
 from bot.leases import fan_out_rows, ledger
 from bot.leases.failures import ErrorClass
 from bot.leases.keys import ATTENDANCE_POST, MessageKey
@@ -33,11 +35,14 @@ from bot.ops_notes import raise_fault
 from bot.reminders import recipients
 from bot.reminders.fire import find_due
 from bot.scheduling import due_rows
+from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import (
     CLEANUP_STALE_EVENTS,
     OPEN_SCHEDULED_SIGNUPS,
     SYNC_DISCORD_EVENTS,
     TELL_OPS_NOTES,
+    TELL_PROMOTIONS,
+    TELL_TIME_CHANGES,
 )
 from bot.scheduling.registry import REMINDERS, ScheduledReminder
 from bot.transactions import Dialect, connection, dialect
@@ -52,7 +57,7 @@ ALIASES = {
     "event": ("e",),
     "reminder_due": ("d",),
     "discord_message_log": ("l", "n", "known", "failed", "later"),
-    "event_signup": (),
+    "event_signup": ("s",),
     "repeater_subscription": ("s",),
     "player_profile": (),
     "dm_channel": (),
@@ -63,6 +68,7 @@ FAILED_KEY = "ix_discord_message_log_failed_key"
 FAILED_NEXT = "ix_discord_message_log_failed_next"
 HELD = "ix_discord_message_log_held"
 STATE_TIME, STATE_OPENS, POST_DUE = "idx_event_state_4b815b", "idx_event_state_f0d00d", "idx_event_post_du_ca14c5"
+NATIVE_DUE = "idx_event_native__4e73e7"
 
 HOUR = dt.timedelta(hours=1)
 CLOCK = InjectedLeaseClock(ManualClock(NOW))
@@ -262,8 +268,8 @@ async def test_state_moves_are_read_by_state_and_time(plans: Plan) -> None:
 
     found = await plans(_work)
 
-    _none_read_whole(found)
-    of_events = [one for one in found if "leader_lease" not in one.query]
+    of_events = [one for one in found if not re.search("leader_lease|event_signup", one.query)]
+    _none_read_whole(of_events)
     assert all(one.by(STATE_TIME) or one.by(STATE_OPENS) for one in of_events), of_events
 
 
@@ -273,11 +279,14 @@ async def test_events_to_open_are_read_by_when_they_open(plans: Plan) -> None:
     assert found[0].by(STATE_OPENS), found[0]
 
 
-async def test_posts_that_lag_behind_are_read_by_their_moment(plans: Plan) -> None:
+async def test_posts_and_scheduled_events_that_lag_behind_are_read_by_their_moment(plans: Plan) -> None:
     found = await plans(lambda: _services().body(SYNC_DISCORD_EVENTS).step(NOW))
 
-    assert all(one.by(POST_DUE) for one in found), found
-    _none_read_whole(found)
+    assert all(one.by(POST_DUE) or one.by(NATIVE_DUE) for one in found), found
+    assert any(one.by(POST_DUE) for one in found)
+    assert any("PARTITION" in one.query for one in found if one.by(NATIVE_DUE))
+    # The few that lag behind are put in order by themselves.
+    _none_read_whole(one for one in found if "PARTITION" not in one.query)
 
 
 async def test_notes_to_tell_are_found_without_reading_the_log(plans: Plan) -> None:
@@ -424,6 +433,36 @@ async def test_a_press_reads_its_own_event_alone(crowd: Plan, press: Press) -> N
     _all_by(found, "event_signup", "event_id")
 
 
+async def test_who_moved_up_and_whose_offer_ends_is_read_without_the_years_before(plans: Plan) -> None:
+    # Five to each event that ever was, of which few are open.
+    await connection().execute_script(
+        "INSERT INTO event_signup (event_id, user_id, status, created_at, changed_at, offered_until)"  # noqa: S608 -- ours
+        " SELECT id, k, 'signed_up', created_at, created_at, CASE WHEN id % 500 = 0 THEN created_at END"
+        f" FROM event, {_NUMBERS.format(most=4)}"
+    )
+    await connection().execute_script("UPDATE event SET state = 'completed' WHERE id % 40 <> 0")
+
+    async def _work() -> None:
+        await _services().body(TELL_PROMOTIONS).step(NOW)
+        await end_offers(Agenda(), now=NOW, debounce=HOUR)
+
+    found = await plans(_work)
+
+    of_people = [one for one in found if "event_signup" in one.query]
+    assert len(of_people) >= 3
+    _none_read_whole(of_people)
+
+
+async def test_new_times_that_nobody_was_told_of_are_found_among_the_open_events_alone(plans: Plan) -> None:
+    await connection().execute_script("UPDATE event SET state = 'completed', time_changes = 1 WHERE id % 40 <> 0")
+
+    found = await plans(lambda: _services().body(TELL_TIME_CHANGES).step(NOW))
+
+    of_events = [one for one in found if "time_changes > 0" in one.query]
+    assert len(of_events) >= 2
+    _none_read_whole(of_events)
+
+
 @pytest.mark.parametrize("count", [1, 100])
 async def test_the_channels_of_people_are_looked_up(crowd: Plan, count: int) -> None:
     found = await crowd(lambda: DmChannelBook().load(range(1, count + 1)))
@@ -438,6 +477,15 @@ async def test_the_subscriptions_of_one_person_are_read_by_the_person(crowd: Pla
     found = await crowd(_work)
 
     _none_read_whole([one for one in found if "repeater_subscription" in one.query])
+
+
+async def test_what_a_person_can_turn_off_is_read_by_the_person_and_the_server(crowd: Plan) -> None:
+    async def _work() -> None:
+        assert await switches(100, guild_id=1)
+
+    found = await crowd(_work)
+
+    _none_read_whole([one for one in found if "event_signup" in one.query])
 
 
 async def test_the_profile_of_one_person_is_looked_up(crowd: Plan) -> None:

@@ -15,7 +15,6 @@ from bot.events.profiles import (
     _checked,
     fields_of,
     lacking,
-    opted_out,
     profile_of,
     save,
 )
@@ -271,15 +270,3 @@ async def test_who_lacks_what_is_found_among_thousands(database: str) -> None:
     )
 
     assert await lacking(GUILD, people) == {user_id for user_id in people if user_id % 2 == 0}
-
-
-async def test_who_opted_out_of_a_reminder_is_found_for_that_reminder_in_that_server(database: str) -> None:
-    for guild_id, user_id, outs in [
-        (GUILD, ADA, ["signup_reminder"]),
-        (GUILD, BRUNO, ["profile_reminder"]),
-        (OTHER_GUILD, CLEO, ["signup_reminder"]),
-    ]:
-        await PlayerProfile.create(guild_id=guild_id, user_id=user_id, reminder_opt_outs=outs, updated_at=NOW)
-
-    assert await opted_out(GUILD, "signup_reminder", [ADA, BRUNO, CLEO]) == {ADA}
-    assert await opted_out(GUILD, "signup_reminder", []) == set()

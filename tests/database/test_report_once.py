@@ -321,7 +321,7 @@ async def test_posts_share_their_slots_and_a_dm_needs_none(database: str, discor
         go_on.set()  # no post ends before, and so none gives its slot to this one
 
     posts = [
-        asyncio.create_task(report(out, MessageKey("event_repost", at, part=1), target=ChannelTarget(GUILD, at)))
+        asyncio.create_task(report(out, MessageKey("waitlist", at), target=ChannelTarget(GUILD, at)))
         for at in range(70, 82)
     ]
     discord.answers.extend([_post] * 3)

@@ -178,7 +178,7 @@ async def test_every_fault_is_told_at_once_in_the_names_of_the_options(database:
         ({"ends": "2026-02-01", "starts": "2026-03-01"}, "it must be that day or later, or left out."),
         ({"days": "2WE"}, "which only monthly does"),
         ({"days": "interval"}, "days 'interval' is not a list of weekdays"),
-        ({"time": "7pm"}, "such as 19"),
+        ({"time": "19pm"}, "such as 19"),
         ({"time": "' OR 1=1"}, "is not allowed"),
         ({"name": "x" * 101}, "at most 100 are allowed"),
         ({"name": "\N{BELL}" * 51}, "as Discord counts them"),

@@ -23,7 +23,8 @@ from bot.events.signup_rules import (
     SignupsClosedError,
     SignupsNotOpenError,
 )
-from bot.events.signups import People, Person, SignupAnswer, Signups, fill_places, guild_of_event, people_of
+from bot.events.signups import People, Person, SignupAnswer, Signups, guild_of_event, people_of
+from bot.events.waiting_line import fill_places
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import SYNC_DISCORD_EVENTS

@@ -117,7 +117,7 @@ async def test_an_extension_that_is_not_there_stops_the_start(sqlite_database: s
 async def test_an_extension_that_is_unloaded_stops_its_loops_and_can_be_loaded_again(sqlite_database: str) -> None:
     async with unconnected() as bot:
         await bot.unload_extension("cogs.events")
-        assert len(bot.loops.ages()) == len(bot.services.bodies) - 4
+        assert len(bot.loops.ages()) == len(bot.services.bodies) - 5
 
         await bot.load_extension("cogs.events")
         assert len(bot.loops.ages()) == len(bot.services.bodies)

@@ -113,6 +113,31 @@ def test_a_form_that_discord_would_refuse_is_told(body: dict[str, object], told:
 
 
 @pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({}, ""),
+        ({"name": "\N{BELL}" * 51}, "name is 102 long, not 1 to 100"),
+        ({"description": "\N{BELL}" * 501}, "description is 1002 long, not 1 to 1000"),
+        ({"entity_metadata": {"location": " "}}, "location is 0 long, not 1 to 100"),
+        ({"scheduled_end_time": None}, "an event outside of Discord without a location or an end"),
+        ({"scheduled_end_time": "2030-01-02T19:00:00+00:00"}, "an event that ends before it begins"),
+    ],
+)
+def test_a_scheduled_event_that_discord_would_refuse_is_told(change: dict[str, object], told: str) -> None:
+    native = {
+        "name": "Raid",
+        "description": "#7",
+        "entity_metadata": {"location": "Discord"},
+        "scheduled_start_time": "2030-01-02T19:00:00+00:00",
+        "scheduled_end_time": "2030-01-02T20:00:00+00:00",
+        "privacy_level": 2,
+        "entity_type": 3,
+    }
+
+    assert list(faults("POST", "/guilds/1/scheduled-events", {}, native | change)) == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
     ("method", "path", "query", "told"),
     [
         ("GET", "/channels/1/letters", {}, "an unknown route"),

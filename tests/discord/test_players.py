@@ -189,7 +189,7 @@ async def test_the_commands_work_after_a_restart(stage: Stage) -> None:
 
 async def test_the_players_commands_are_offered_to_everybody_in_a_server_and_nowhere_else(stage: Stage) -> None:
     await stage.member.user.send_dm("hello")
-    theirs = {"events", "subscribe", "unsubscribe", "profile"}
+    theirs = {"events", "subscribe", "unsubscribe", "profile", "notifications"}
 
     assert theirs <= set(stage.member.available_commands(stage.channel))
     assert theirs.isdisjoint(stage.member.user.available_commands())

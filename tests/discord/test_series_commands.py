@@ -131,5 +131,5 @@ async def test_completion_offers_the_series_that_the_command_takes(stage: Stage)
 async def test_completion_finds_a_time_zone_by_its_city(stage: Stage) -> None:
     found = await stage.admin.autocomplete(stage.channel, "series create", "timezone", "new yo")
 
-    assert found == [{"name": "America/New_York", "value": "America/New_York"}]
+    assert found == [{"name": "America/New_York \u00b7 UTC-05:00", "value": "America/New_York"}]
     assert await stage.member.autocomplete(stage.channel, "series create", "timezone", "new yo") == []

@@ -66,7 +66,7 @@ def test_tocsin_alone_explains_itself(tmp_path: Path) -> None:
     done = tocsin(tmp_path)
 
     assert done.returncode == 0
-    for command in ("run", "check", "migrate", "import", "guild", "simulate", "demo", "version"):
+    for command in ("run", "check", "migrate", "import", "guild", "forecast", "simulate", "demo", "version"):
         assert command in done.stdout
 
 

@@ -9,13 +9,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 # What puts a message on somebody's screen, called on whatever object: a channel, a user, a webhook, the raw client.
-SENDING = frozenset({"send", "reply", "forward", "create_dm", "start_private_message", "send_message"})
-SENDING_HTTP = frozenset({"request", "send_files", "start_private_message", "send_message"})
+SENDING = frozenset(
+    {"send", "reply", "forward", "create_dm", "start_private_message", "send_message", "create_scheduled_event"}
+)
+SENDING_HTTP = frozenset(
+    {"request", "send_files", "start_private_message", "send_message", "create_guild_scheduled_event"}
+)
 # The answer to an interaction goes to who pressed, once, and cannot be doubled.
 ANSWERS = frozenset({"response", "followup"})
 ONE_WAY_OUT = {
     ("bot/delivery/channel_poster.py", "channel.send"),
-    ("bot/leases/send_once.py", "self._port.send"),
+    ("bot/delivery/guild_calendar.py", "self._client.http.create_guild_scheduled_event"),
+    ("bot/leases/handover.py", "self._port.send"),
+    ("bot/leases/send_once.py", "self._handover.send"),
 }
 # What is called like a send, and puts nothing on a screen.
 NO_SENDS = {

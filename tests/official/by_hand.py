@@ -1,15 +1,17 @@
 """
 What Discord refuses and its description does not say: told by its documentation, or seen.
 
-Source: Discord's documentation of messages, embeds, components and allowed mentions.
+Source: Discord's documentation of messages, embeds, components, allowed mentions and guild scheduled events.
 """
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from bot.message import limits
 from bot.message.limits import length
+from bot.message.native_event import DESCRIPTION, LOCATION, NAME
 from bot.presses import FORM_LABEL, FORM_TITLE
 
 MOST_ROWS, MOST_IN_A_ROW, MOST_COMPONENTS = 5, 5, 40
@@ -32,6 +34,21 @@ def faults(operation: str, body: object) -> Iterator[str]:
             yield from _form_faults(data)
     elif "/messages" in operation or operation == "POST /webhooks/{webhook_id}/{webhook_token}":
         yield from _message_faults(body, is_new=operation.startswith("POST"))
+    elif "/scheduled-events" in operation:
+        yield from _native_faults(body, is_new=operation.startswith("POST"))
+
+
+def _native_faults(event: dict[str, Any], *, is_new: bool) -> Iterator[str]:
+    place = (event.get("entity_metadata") or {}).get("location")
+    texts = (("name", event.get("name"), NAME), ("description", event.get("description"), DESCRIPTION))
+    for what, text, limit in (*texts, ("location", place, LOCATION)):
+        if text is not None and not 0 < length(text.strip()) <= limit:
+            yield f"{what} is {length(text.strip())} long, not 1 to {limit}"
+    begins, ends = event.get("scheduled_start_time"), event.get("scheduled_end_time")
+    if is_new and (not place or not ends):
+        yield "an event outside of Discord without a location or an end"
+    if begins and ends and dt.datetime.fromisoformat(begins) >= dt.datetime.fromisoformat(ends):
+        yield "an event that ends before it begins"
 
 
 def _text_faults(value: object, where: str) -> Iterator[str]:

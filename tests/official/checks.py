@@ -80,7 +80,9 @@ def faults(method: str, path: str, query: Mapping[str, str], body: object) -> It
 def _with_ids_as_text(value: object, key: str = "") -> object:
     match value:
         case dict():
-            return {inner: _with_ids_as_text(one, inner) for inner, one in value.items()}
+            # The place of a file among those that are sent along is called its id.
+            ids = _WRITTEN_AS_NUMBERS | ({"id"} if key == "attachments" else set())
+            return {inner: _with_ids_as_text(one, "users" if inner in ids else inner) for inner, one in value.items()}
         case list():
             return [_with_ids_as_text(one, key) for one in value]
         case int() if key in _WRITTEN_AS_NUMBERS and not isinstance(value, bool):

@@ -1,10 +1,11 @@
 """Which background body wants to run next, whatever happens during its pass."""
 
+import asyncio
 import datetime as dt
 
 import pytest
 
-from bot.scheduling.agenda import Agenda, Body, Step
+from bot.scheduling.agenda import Agenda, Body, Step, together
 
 NOW = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 MINUTE = dt.timedelta(minutes=1)
@@ -101,3 +102,28 @@ def test_listeners_hear_of_what_is_brought_forward_and_of_nothing_else() -> None
     agenda.wake("look", NOW - MINUTE)
 
     assert heard == ["look", "other", "look"]
+
+
+async def test_steps_taken_together_each_come_to_their_end_and_the_earliest_moment_is_named() -> None:
+    done: list[str] = []
+
+    async def _late(now: dt.datetime) -> dt.datetime:
+        await asyncio.sleep(0)
+        done.append("late")
+        return now + 2 * MINUTE
+
+    async def _soon(now: dt.datetime) -> dt.datetime:
+        return now + MINUTE
+
+    async def _never(_now: dt.datetime) -> None:
+        return None
+
+    async def _fails(_now: dt.datetime) -> None:
+        message = "a fault"
+        raise RuntimeError(message)
+
+    assert await together(_late, _never, _soon)(NOW) == NOW + MINUTE
+    assert await together(_never)(NOW) is None
+    with pytest.raises(RuntimeError, match="a fault"):
+        await together(_fails, _late)(NOW)
+    assert done == ["late", "late"]

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from bot.events.signups import People, Person
 from bot.message import limits
+from bot.message.lists import listed
 from bot.message.outgoing import ButtonStyle, OutgoingMessage
-from bot.reminders.content import announcement, duration, listed, role_pings
+from bot.reminders.content import announcement, duration, role_pings
 from models.event import Event
 from models.states import EventState, SignupStatus
 from tests.builders import event_row, utc
@@ -203,6 +204,15 @@ def test_who_comes_is_listed_as_far_as_it_fits_and_the_rest_is_counted(count: in
     text = lists_of(announcement(an_event(), People(attending=who)))[f"Coming ({count})"]
 
     assert text == ", ".join(f"<@{person.user_id}>" for person in who[:shown]) + ending
+
+
+def test_who_was_offered_a_place_is_shown_with_when_that_ends() -> None:
+    first, second = persons(2, SignupStatus.WAITLISTED)
+    asked = Person(first.user_id, first.status, offered_until=OPENS)
+
+    text = lists_of(announcement(an_event(), People(waitlisted=(asked, second))))["Waiting list (2)"]
+
+    assert text == f"<@{first.user_id}> (offered a place; that ends <t:1772391600:R>), <@{second.user_id}>"
 
 
 @pytest.mark.parametrize(

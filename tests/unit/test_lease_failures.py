@@ -22,6 +22,7 @@ VERDICTS = {
     # The process stops; its message is not at fault and goes out once the token is right.
     ErrorClass.UNAUTHORIZED: Verdict.TRANSIENT,
     ErrorClass.NO_CHANNEL: Verdict.PERMANENT,
+    ErrorClass.NO_ROOM: Verdict.PERMANENT,
     ErrorClass.UNKNOWN_OUTCOME: Verdict.TRANSIENT,
     ErrorClass.EVENT_STARTED: Verdict.PERMANENT,
 }

@@ -47,6 +47,12 @@ def test_where_one_stands_is_told(status: SignupStatus, words: str) -> None:
     assert facts(own=Standing(status, position)) == f"0 coming · sign-ups open · {words}"
 
 
+def test_a_place_that_is_held_is_told_instead_of_the_number_in_line() -> None:
+    own = Standing(SignupStatus.WAITLISTED, 3, AT)
+
+    assert facts(own=own).endswith(f"**a place is held for you until <t:{UNIX}:F>: sign up**")
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

@@ -48,7 +48,7 @@ class DiscordStub:
 
     ``now`` tells its time: ids, timestamps and the Date of every answer are of it. ``nonce_window``: how long an
     enforced nonce is remembered, None: for ever. ``closed_dms``: people who take no DM. ``asked``: every request for a
-    message.
+    message, or for a scheduled event: those stand in ``natives`` by their ids.
     """
 
     base: str = ""
@@ -57,6 +57,7 @@ class DiscordStub:
     closed_dms: set[int] = field(default_factory=set)
     asked: list[Asked] = field(default_factory=list)
     messages: dict[int, list[dict[str, Any]]] = field(default_factory=lambda: {CHANNEL: [], OPS: []})
+    natives: dict[int, dict[str, Any]] = field(default_factory=dict)
     nonces: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     synced: list[list[dict[str, Any]]] = field(default_factory=list)
@@ -188,6 +189,29 @@ class DiscordStub:
                 return answered(row)
         return answered({"code": 10008, "message": "Unknown Message"}, status=404)
 
+    async def make_native(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.asked.append(Asked(self.now(), GUILD, body))
+        native = {"id": self._snowflake(), "guild_id": str(GUILD), "creator_id": str(BOT), "status": 1} | body
+        self.natives[int(native["id"])] = native
+        self.accepted.set()
+        await self.answer.wait()
+        return answered(native)
+
+    async def all_natives(self, _request: web.Request) -> web.Response:
+        return answered([native | {"user_count": 2} for native in self.natives.values() if native["status"] in {1, 2}])
+
+    async def one_native(self, request: web.Request) -> web.Response:
+        native_id = int(request.match_info["native"])
+        if native_id not in self.natives:
+            return answered({"code": 10070, "message": "Unknown Guild Scheduled Event"}, status=404)
+        if request.method == "DELETE":
+            del self.natives[native_id]
+            return web.Response(status=204)
+        if request.method == "PATCH":
+            self.natives[native_id] |= await request.json()
+        return answered(self.natives[native_id] | {"user_count": 2})
+
     async def own_guilds(self, _request: web.Request) -> web.Response:
         return answered([{"id": str(GUILD), "name": "Wire", "icon": None, "owner": False, "permissions": "0"}])
 
@@ -284,6 +308,9 @@ class DiscordStub:
             web.get(f"{api}/users/@me/guilds", self.own_guilds),
             web.get(api + "/guilds/{guild}", self.one_guild),
             web.get(api + "/guilds/{guild}/members/{member}", self.own_member),
+            web.post(api + "/guilds/{guild}/scheduled-events", self.make_native),
+            web.get(api + "/guilds/{guild}/scheduled-events", self.all_natives),
+            web.route("*", api + "/guilds/{guild}/scheduled-events/{native}", self.one_native),
             web.get(api + "/channels/{channel}", self.one_channel),
             web.put(api + "/applications/{application}/commands", self.commands),
             web.post(api + "/users/@me/channels", self.open_dm),

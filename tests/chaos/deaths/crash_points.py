@@ -20,6 +20,7 @@ from tortoise.backends.asyncpg.client import AsyncpgDBClient, TransactionWrapper
 from tortoise.backends.sqlite.client import SqliteClient
 
 from bot.delivery.channel_poster import ChannelPoster
+from bot.delivery.guild_calendar import GuildCalendar
 from bot.dm_queue.breaker_record import BreakerRecord
 from bot.dm_queue.channel_book import DmChannelBook
 from bot.dm_queue.fan_out import FanOuts
@@ -27,7 +28,7 @@ from bot.dm_queue.worker import DmWorker
 from bot.events import generate, lifecycle, signups
 from bot.leases import fan_out_rows, ledger
 from bot.leases.instances import InstanceRegister
-from bot.leases.keys import EVENT_REPOST, OPS_NOTE, SIDE_POSTS, MessageKey
+from bot.leases.keys import EVENT_REPOST, NATIVE_EVENT, OPS_NOTE, SIDE_POSTS, MessageKey
 from bot.leases.parents import ParentLeases
 from bot.leases.recorder import OutcomeRecorder
 from bot.leases.send_once import OneWayOut
@@ -61,6 +62,7 @@ class Step:
 _KINDS = {
     ANNOUNCEMENT.log_source: "post",
     EVENT_REPOST: "repost",
+    NATIVE_EVENT: "native",
     OPS_NOTE: "note",
     **dict.fromkeys(SIDE_POSTS, "side post"),
 }
@@ -178,6 +180,7 @@ _WRAPPED: tuple[tuple[Any, str, Told | None, Told | None], ...] = (
         lambda claim, lease: f"claimed: {kind_of(claim.key)}" if lease is not None else None,
     ),
     (ChannelPoster, "send", None, lambda *_: f"answered: {_DOING.get()}"),
+    (GuildCalendar, "create", None, lambda *_: f"answered: {_DOING.get()}"),
     (ledger, "finalize_sent", None, lambda lease, *_: _held(lease, "recording")),
     (
         ledger,

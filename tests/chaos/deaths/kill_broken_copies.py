@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 
 from bot.clock import LeaseClock
-from bot.leases import fan_out_rows, ledger, send_once, staleness, sweep
+from bot.leases import fan_out_rows, handover, ledger, send_once, staleness, sweep
 from bot.leases.failures import SendError
 from bot.leases.fan_out_rows import Child
 from bot.leases.keys import MessageKey
@@ -63,7 +63,7 @@ async def _write(
 
 
 def _with_random_nonce() -> None:
-    _replace(send_once, nonce=lambda *_, **__: secrets.token_hex(12))
+    _replace(handover, nonce=lambda *_, **__: secrets.token_hex(12))
 
 
 def _without_history() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bot.leases.failures import ErrorClass
-from bot.leases.keys import EVENT_REPOST, MessageKey
+from bot.leases.keys import EVENT_REPOST, NATIVE_EVENT, MessageKey
 from bot.reminders.missed import FAULT
 from bot.reminders.tasks import ANNOUNCEMENT
 from models.audit_log import AuditLog
@@ -129,6 +129,9 @@ async def _judge_events(figures: Figures, world: World, rows: list[DiscordMessag
     for event in await Event.filter(id__in=list(posts)):
         if event.announcement_message_id != posts[event.id]:
             figures.faults.append(f"event {event.id} does not know its post")
+    native_id = (await Event.get(id=world.listed_id)).discord_scheduled_event_id
+    if [native_id] != [row.discord_message_id for row in rows if row.success and row.source == NATIVE_EVENT]:
+        figures.faults.append(f"event {world.listed_id} does not know its place in the server's list")
     moves = await AuditLog.filter(action="event.edit", subject_id=world.soon_id).count()
     if (await Event.get(id=world.soon_id)).state is not EventState.IN_PROGRESS or moves != 1:
         figures.faults.append(f"the event that began was moved {moves} times")

@@ -231,7 +231,10 @@ class _Run:
         channel = request.match_info.get("channel", "")
         is_dm = channel != str(CHANNEL)
         is_history = request.method == "GET" and request.path.endswith("/messages")
-        if self._hung is not None and is_history and is_dm == (self._point.kind == "child"):
+        is_meant = is_history and is_dm == (self._point.kind == "child")
+        if self._point.kind == "native":
+            is_meant = request.method == "GET" and request.path.endswith("/scheduled-events")
+        if self._hung is not None and is_meant:
             hung, self._hung = self._hung, None
             assert hung.pid is not None
             os.kill(hung.pid, signal.SIGCONT)

@@ -2,8 +2,8 @@
 What a kill happens to: everything that the bot sends, due at once, a series to go on with, and somebody who presses.
 
 One event to announce, one that begins in the midst of it all, one whose post was deleted, one that is asked about by
-DM (who comes, or what a profile lacks, by chance) with a post beside the DMs, a note for the admins, and somebody whom
-no DM reaches.
+DM (who comes, or what a profile lacks, by chance) with a post beside the DMs, one for the list of its server, a
+note for the admins, and somebody whom no DM reaches.
 """
 
 import datetime as dt
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.database import MODEL_MODULES
-from bot.leases.keys import ATTENDANCE_POST, EVENT_REPOST, OPS_NOTE, PROFILE_UNREACHABLE, MessageKey
+from bot.leases.keys import ATTENDANCE_POST, EVENT_REPOST, NATIVE_EVENT, OPS_NOTE, PROFILE_UNREACHABLE, MessageKey
 from bot.ops_notes import raise_fault
 from bot.reminders import markers
 from bot.reminders.fan_out_reminder import FanOutReminder
@@ -39,7 +39,7 @@ SOON = dt.timedelta(seconds=90)
 """After this the one event begins that is to be announced before."""
 
 Place = tuple[int, str]
-"""A channel, and the marker of a message in it."""
+"""A channel, and the marker of a message in it; the server itself, and that of an event in its list."""
 
 
 async def empty() -> None:
@@ -66,6 +66,7 @@ class World:
     people: tuple[int, ...]
     closed: int
     slots: tuple[dt.datetime, ...]
+    listed_id: int = 0
     expected: dict[Place, MessageKey] = field(default_factory=dict)
 
     @classmethod
@@ -87,6 +88,9 @@ class World:
         )
         reminder, switches = chance.choice(_ASKED)
         asked = await make_event(now=now, starts_in=12 * HOUR, discord_announcement=False, **switches, **wanted)
+        listed = await make_event(
+            now=now, discord_announcement=False, discord_create_event=True, native_due_at=now, **wanted
+        )
         await raise_fault(GUILD, "planted", "Something needs an admin.", now=now)
         people = tuple(chance.sample(_PEOPLE, chance.randint(4, len(_PEOPLE))))
         closed, known = chance.choice(people), chance.choice(people)
@@ -107,7 +111,8 @@ class World:
         )
         stub.closed_dms = {closed}
         slots = tuple(first + day * DAY for day in range(_SERIES_DAYS))
-        return cls(now, discord_ahead_by, announced.id, soon.id, deleted.id, asked.id, reminder, people, closed, slots)
+        known_ids = (announced.id, soon.id, deleted.id, asked.id)
+        return cls(now, discord_ahead_by, *known_ids, reminder, people, closed, slots, listed.id)
 
     async def expect(self) -> None:
         """Read which messages there must be by now."""
@@ -118,6 +123,7 @@ class World:
             self.expected[place] = MessageKey(ANNOUNCEMENT.log_source, event_id)
         reposted = MessageKey(EVENT_REPOST, self.deleted_id, part=1)
         self.expected[CHANNEL, markers.mark_post(self.deleted_id, reposts=1)] = reposted
+        self.expected[GUILD, f"#{self.listed_id}"] = MessageKey(NATIVE_EVENT, self.listed_id)
         for note in await OpsNote.exclude(says=""):
             key = MessageKey(OPS_NOTE, note.id, part=note.revision)
             self.expected[OPS, f"note #{note.id}.{note.revision}"] = key
@@ -144,11 +150,15 @@ def visible(stub: DiscordStub) -> dict[Place, list[int]]:
     for channel_id, messages in stub.messages.items():
         for message in messages:
             found.setdefault((channel_id, marker_of(message)), []).append(int(message["id"]))
+    for native_id, native in stub.natives.items():
+        found.setdefault((GUILD, marker_of(native)), []).append(native_id)
     return found
 
 
 def marker_of(message: dict[str, object]) -> str:
-    """Return the marker of a message, or of a request for one."""
+    """Return the marker of a message or a scheduled event, or of a request for one."""
+    if "entity_metadata" in message:
+        return str(message["description"]).splitlines()[-1]
     embeds = message.get("embeds")
     if not isinstance(embeds, list) or not embeds:
         return ""

@@ -141,7 +141,13 @@ def test_without_one_of_its_protections_a_message_is_doubled(
     assert "is visible 2 times" in figures.faults[0]
 
 
-@pytest.mark.parametrize("kind", ["post", "DM"])
+def test_without_the_list_an_event_is_doubled_there_whatever_nonces_discord_remembers(share: Share) -> None:
+    figures = killed(share, "native: accepted, the answer not read", window=FOR_EVER, broken="no history")
+
+    assert unmet(judge(figures)) == ["1 duplicated"]
+
+
+@pytest.mark.parametrize("kind", ["post", "DM", "native"])
 def test_without_the_fence_a_process_that_wakes_too_late_doubles_a_message(kind: str, share: Share) -> None:
     figures = killed(share, f"{kind}: hung after its claim, awake too late", window=AT_ONCE, broken="no fence")
 

@@ -16,8 +16,10 @@ import hypothesis
 from discord import AppCommandOptionType as Kind
 from hypothesis import strategies as st
 
+from bot.events.calendar_lines import looks_like_calendar
 from bot.events.schedule_file import read_schedule
 from bot.message.custom_ids import Verb, encode
+from bot.operations.calendar_import import import_calendar
 from bot.operations.schedule_import import import_schedule
 from bot.transactions import Dialect
 from models.guild_settings import GuildSettings
@@ -98,7 +100,9 @@ class _Tried:
         stage = self.world.stage
         good = (await variants(command, stage.admin, stage.channel, stage.manager_role))[0]
         use = partial(raw.use, stage.admin, stage.channel, command, good | drawn)
-        call = await self.answers.to(f"/{command.qualified_name} {drawn!r}", use)
+        # Of a file only the name: its bytes may be ten millions.
+        told = {name: value[0] if isinstance(value, tuple) else value for name, value in drawn.items()}
+        call = await self.answers.to(f"/{command.qualified_name} {told!r}", use)
         if found := raw.custom_ids(call):
             await self.draft(command, call, found[0])
 
@@ -129,10 +133,12 @@ class _Tried:
         await self.answers.to(f"button {custom_id!r}", partial(raw.press, stage.member, stage.channel, custom_id))
 
     async def file(self, document: bytes) -> None:
-        """Import a schedule file, as the operator does."""
+        """Import a schedule or a calendar file, as the operator does."""
         stage = self.world.stage
 
         async def _import() -> str:
+            if looks_like_calendar(document):
+                return "\n".join(await self._calendar(document))
             specs = read_schedule(document)
             done = await import_schedule(
                 specs, guild_id=stage.guild_id, announce_in=None, timezone="UTC", now=stage.now()
@@ -140,6 +146,12 @@ class _Tried:
             return f"{done.series} series"
 
         await self.answers.to_operator(f"import of {document[:200]!r}", _import)
+
+    async def _calendar(self, document: bytes) -> list[str]:
+        stage = self.world.stage
+        return await import_calendar(
+            document, guild_id=stage.guild_id, announce_in=None, timezone="UTC", now=stage.now(), preview=False
+        )
 
     async def read_back(self) -> None:
         """Use every command that needs nothing typed, and complete every option, over what was stored; announce."""
@@ -185,7 +197,8 @@ async def _presses(tried: _Tried, seed: int) -> None:
 
 
 async def _imports(tried: _Tried, seed: int) -> None:
-    for document in (*_LARGE, *drawn(_files(), seed)):
+    calendars = [content for _, content in (*hostile.FILES, *drawn(hostile.files(), seed))]
+    for document in (*_LARGE, *drawn(_files(), seed), *calendars):
         await tried.file(document)
 
 
@@ -196,12 +209,17 @@ async def _read_back(tried: _Tried, _seed: int) -> None:
 async def _fill(tried: _Tried, seed: int, *, command: Command) -> None:
     """Give each option of a command bad values, alone and beside a few others with bad values."""
     stage = tried.world.stage
-    handles = {Kind.channel: (stage.channel,), Kind.role: (stage.manager_role, stage.admin.guild.default_role)}
+    handles = {
+        Kind.channel: (stage.channel,),
+        Kind.role: (stage.manager_role, stage.admin.guild.default_role),
+        Kind.user: (stage.member, tried.world.stranger),
+    }
     each = {one.name: hostile.values(one, handles) for one in command.parameters}
     for option in command.parameters:
         beside = st.lists(st.sampled_from(sorted(each)), max_size=_BESIDE, unique=True)
         filled = beside.flatmap(partial(_with, each, option.name))
-        always = hostile.ALWAYS if hostile.is_free_text(option) else ()
+        always: Sequence[object] = hostile.ALWAYS if hostile.is_free_text(option) else ()
+        always = hostile.FILES if option.type is Kind.attachment else always
         for values in [*({option.name: text} for text in always), *drawn(filled, seed)]:
             await tried.command(command, values)
         for typed in drawn(hostile.texts(0, _IN_FORM), seed) if option.autocomplete else ():

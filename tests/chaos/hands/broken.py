@@ -1,6 +1,8 @@
 """How a broken copy is made: a function's place taken by another, wherever it was imported."""
 
 import contextlib
+import importlib
+import pkgutil
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,6 +12,7 @@ from unittest.mock import patch
 @contextlib.contextmanager
 def everywhere(function: Callable[..., Any], instead: Callable[..., Any]) -> Iterator[None]:
     """Put ``instead`` in the place of a function in every module of the bot that holds it."""
+    _import_all()
     name = function.__name__
     modules = [one for path, one in sys.modules.items() if path.partition(".")[0] in {"bot", "cogs"}]
     with contextlib.ExitStack() as stack:
@@ -17,3 +20,10 @@ def everywhere(function: Callable[..., Any], instead: Callable[..., Any]) -> Ite
             if vars(module).get(name) is function:
                 stack.enter_context(patch.object(module, name, instead))
         yield
+
+
+def _import_all() -> None:
+    """Import every module that answers people: one imported meanwhile would keep the broken function for good."""
+    for package in ("bot.events", "bot.reminders", "bot.operations", "bot.message", "cogs"):
+        for one in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(one.name)

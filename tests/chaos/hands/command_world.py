@@ -14,7 +14,7 @@ from simcord.builders import ChannelHandle, RoleHandle, UserHandle
 
 from bot.client import COMMAND_COGS, TocsinBot
 from bot.database import opened
-from bot.events import profiles, subscriptions
+from bot.events import notifications, profiles, subscriptions
 from bot.message.custom_ids import Verb
 from bot.scheduling import due_rows
 from bot.transactions import atomic
@@ -61,7 +61,8 @@ class CommandWorld:
 
     def subject_of(self, verb: Verb) -> int | None:
         """Return what a button of a verb is about, None: nobody has said."""
-        of_event = {Verb.SIGN_UP, Verb.MAYBE, Verb.CANT, Verb.CONFIRM, Verb.DECLINE}
+        answers = {Verb.SIGN_UP, Verb.MAYBE, Verb.CANT, Verb.CONFIRM, Verb.DECLINE}
+        of_event = answers | {Verb.ACCEPT, Verb.NO_THANKS}
         known: Mapping[Verb, int] = {
             **dict.fromkeys(of_event, self.event_id),
             Verb.NOTIFY: self.series_id,
@@ -125,6 +126,8 @@ async def _filled(stage: Stage) -> CommandWorld:
         stale={
             "event": {"gone": gone, "cancelled": str(cancelled.id), "begun": str(begun.id)},
             "series": {"gone": gone},
+            "turn_off": {"gone": gone},
+            "turn_on": {"gone": gone},
             "remove_profile_field": {"gone": "hat"},
         },
     )
@@ -134,9 +137,17 @@ async def _refill(stage: Stage) -> None:
     for state in AHEAD:
         await _event(stage, state)
     for active in (True, False):
-        name = f"{NAMES[1]} {await EventRepeater.all().count()}"
+        # By the newest that is left, not by how many: one may have been deleted.
+        newest = await EventRepeater.all().order_by("-id").first()
+        name = f"{NAMES[1]} {newest.id if newest is not None else 0}"
         series = {"guild_id": stage.guild_id, "name": name, "description": SERIES_TEXT, "is_active": active}
-        await make_series(now=stage.now(), **series)
+        made = await make_series(now=stage.now(), **series)
+        for who in (stage.admin, stage.manager):
+            # Something that they may turn off, and something that they may turn on again.
+            if active:
+                await subscriptions.subscribe(made.id, guild_id=stage.guild_id, user_id=who.id, now=stage.now())
+            else:
+                await notifications.turn(str(made.id), guild_id=stage.guild_id, user_id=who.id, now=stage.now())
 
 
 async def _event(stage: Stage, state: EventState, *, starts_in: dt.timedelta = 72 * HOUR, **fields: object) -> Event:

@@ -12,6 +12,7 @@ from discord import app_commands
 from simcord.builders import ChannelHandle, RoleHandle
 
 from bot.client import TocsinBot
+from tests.chaos.hands import hostile
 from tests.chaos.hands import raw_interactions as raw
 
 Command = app_commands.Command[Any, ..., Any]
@@ -28,13 +29,15 @@ TEXTS: Mapping[str, str] = {
 }
 """A good value for each option of free text, by its name."""
 
-TYPED: Mapping[str, str] = {"timezone": "Europe/Lon"}
+TYPED: Mapping[str, str] = {"timezone": "Europe/Lon", "date": "2026-03-29"}
 """What is typed into an option before what it offers is taken; nothing for the others."""
 
 COMPANIONS: Mapping[str, tuple[str, ...]] = {
     "profile_required": ("profile_field",),
     "profile_max_length": ("profile_field",),
     "days": (),
+    "option": ("value",),
+    "value": ("option",),
 }
 """Options that mean something beside others alone."""
 
@@ -65,6 +68,8 @@ async def good_value(
         Kind.boolean: True,
         Kind.channel: channel,
         Kind.role: role,
+        Kind.user: who,
+        Kind.attachment: hostile.CALENDAR,
     }
     found = option.choices[0].value if option.choices else plain.get(option.type)
     if found is None:

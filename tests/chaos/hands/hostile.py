@@ -46,6 +46,55 @@ ALWAYS = (
 )
 """What every free text is tried with by every seed."""
 
+Upload = tuple[str, bytes]
+"""A file that somebody attaches: its name, which says nothing of its bytes, and those."""
+
+_TEN_MEGABYTES = 10_000_000
+
+
+def calendar(number: int = 0) -> Upload:
+    """Return a calendar file that nothing is wrong with, of an event that each number gives a name of its own."""
+    lines = (
+        *(
+            "BEGIN:VCALENDAR",
+            "VERSION:2.0",
+            "BEGIN:VEVENT",
+            f"UID:{number}@tests",
+            f"SUMMARY:Lantern walk by file {number}",
+        ),
+        *("DTSTART;TZID=Europe/London:20260406T193000", "RRULE:FREQ=WEEKLY", "END:VEVENT", "END:VCALENDAR", ""),
+    )
+    return "calendar.ics", "\r\n".join(lines).encode()
+
+
+CALENDAR: Upload = calendar()
+
+FILES: tuple[Upload, ...] = (
+    ("empty.ics", b""),
+    ("large.ics", b"BEGIN:VCALENDAR\r\n" + b"X" * _TEN_MEGABYTES),
+    ("just-too-large.csv", b"BEGIN:VCALENDAR\r\n" + b"\r\n" * 500_000),
+    ("nothing-but-nul.ics", b"\0" * 4_000),
+    ("nul-inside.ics", CALENDAR[1].replace(b"walk", b"wa\0lk")),
+    ("picture.ics", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\xff\xfe"),
+    ("calendar.png", CALENDAR[1]),
+    ("utf-16.ics", CALENDAR[1].decode().encode("utf-16")),
+    ("page.ics", b"<!doctype html><title>503</title>"),
+    ("formula.csv", b"=cmd|'/c calc'!A1,@everyone\r\n"),
+    ("cut.ics", CALENDAR[1][:-40]),
+    ("many.ics", CALENDAR[1].replace(b"FREQ=WEEKLY", b"FREQ=SECONDLY")),
+)
+"""What anybody may attach, whatever a command takes."""
+
+
+def files() -> st.SearchStrategy[Upload]:
+    """Return files of every nasty kind, and calendars with any text where a name or a value stands."""
+    names = st.sampled_from(["calendar.ics", "table.csv", "@everyone.ics", "a" * 200, "x.\u202escii"])
+    nasty = texts(0, 2_000).map(lambda text: text.encode(errors="surrogatepass"))
+    holes = st.sampled_from([b"0@tests", b"Lantern walk by file 0", b"20260406T193000", b"WEEKLY", b"Europe/London"])
+    filled = st.builds(CALENDAR[1].replace, holes, nasty)
+    return st.sampled_from(FILES) | st.tuples(names, st.binary(max_size=400) | nasty | filled)
+
+
 _ABSURD_TIMES = (
     *("0000-00-00 00:00", "9999-12-31 23:59", "2026-02-30 10:00", "2026-03-29 01:30", "03/04 19:30", "1e9", "tomorrow"),
     *(
@@ -98,7 +147,7 @@ def values(option: app_commands.Parameter, handles: Mapping[Kind, tuple[Any, ...
             return texts(int(option.min_value or 0), most)
         case Kind.integer:
             return numbers(option.min_value, option.max_value)
-        case Kind.boolean:
-            return st.booleans()
+        case Kind.boolean | Kind.attachment:
+            return files() if option.type is Kind.attachment else st.booleans()
         case _:
             return st.sampled_from(handles[option.type])

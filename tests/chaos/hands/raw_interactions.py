@@ -14,7 +14,7 @@ from discord import AppCommandOptionType, app_commands
 from simcord.actors import MemberActor
 from simcord.backend import serializers
 from simcord.builders import ChannelHandle, UserHandle
-from simcord.interactions import base_payload
+from simcord.interactions import base_payload, store_interaction_attachment
 from simcord.results import InteractionResult
 
 COMMAND, COMPONENT, COMPLETION, FORM = 2, 3, 4, 5
@@ -54,9 +54,14 @@ class Call:
 async def use(
     who: Person, channel: ChannelHandle, command: app_commands.Command[Any, ..., Any], values: Mapping[str, Any]
 ) -> Call:
-    """Use a command with these values, by the options' names; a channel or a role is given as its handle."""
+    """
+    Use a command with these values, by the options' names; a channel or a role is given as its handle.
+
+    A file is given as its name and its bytes.
+    """
     resolved: dict[str, dict[str, Any]] = {}
-    options = [_option(who, one, values[one.name], resolved) for one in command.parameters if one.name in values]
+    given = [one for one in command.parameters if one.name in values]
+    options = [_option(who, channel, one, values[one.name], resolved) for one in given]
     return await _told(who, channel, COMMAND, _nested(who, channel, command, options) | {"resolved": resolved})
 
 
@@ -143,6 +148,7 @@ def _nested(
 
 def _option(
     who: Person,
+    channel: ChannelHandle,
     option: app_commands.Parameter,
     value: Any,  # noqa: ANN401 -- what an option takes
     resolved: dict[str, dict[str, Any]],
@@ -159,4 +165,15 @@ def _option(
     elif option.type is AppCommandOptionType.role:
         resolved.setdefault("roles", {})[str(value.id)] = dict(serializers.role_payload(value._role))
         value = str(value.id)
+    elif option.type is AppCommandOptionType.user:
+        # Whoever is in the server in which it is used comes with what they are there.
+        resolved.setdefault("users", {})[str(value.id)] = dict(serializers.user_payload(backend.get_user(value.id)))
+        guild = backend.guilds.get(backend.get_channel(channel.id).guild_id or 0)
+        if guild is not None and value.id in guild.members:
+            member = serializers.member_payload(backend, guild, guild.members[value.id], with_user=False)
+            resolved.setdefault("members", {})[str(value.id)] = dict(member) | {"permissions": "0"}
+        value = str(value.id)
+    elif option.type is AppCommandOptionType.attachment:
+        name, content = value
+        value = store_interaction_attachment(backend, channel.id, name, content, resolved)
     return {"name": option.name, "type": option.type.value, "value": value}

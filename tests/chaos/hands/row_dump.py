@@ -16,6 +16,7 @@ MAY_CHANGE: Mapping[str, str] = {
 
 PEOPLES_TEXT: Mapping[str, str] = {
     "event.description": "an announcement's text",
+    "event.native_told": "an announcement's text",
     "event_repeater.description": "an announcement's text",
     "player_profile.field_values": "answers",
 }
@@ -44,9 +45,13 @@ NO_SECRET: Mapping[str, str] = {
     "event_repeater.timezone": "a choice",
     "event_repeater.month_end": "a choice",
     "event_repeater.discord_announcement_role_ids": "ids",
+    "event.calendar_uid": "what a calendar calls it, shown in every export",
+    "event_repeater.calendar_uid": "what a calendar calls it, shown in every export",
     "event_signup.status": "a choice",
     "guild_settings.timezone": "a choice",
     "guild_settings.profile_fields": "labels that an admin gave, shown in the audit of their change",
+    "guild_settings.series_template": "numbers, switches and ids",
+    "guild_settings.event_template": "numbers, switches and ids",
     "guild_settings.locale": "a choice",
     "instance.id": "made by the bot",
     "instance.name": "the operator's",
@@ -57,6 +62,7 @@ NO_SECRET: Mapping[str, str] = {
     "ops_note.says": "searched for what must not stand in it",
     "player_profile.timezone": "a choice",
     "player_profile.reminder_opt_outs": "names of reminders",
+    "player_profile.series_opt_outs": "ids",
     "process_state.key": "made by the bot",
     "process_state.value": "made by the bot",
     "reminder_due.key": "made by the bot",

@@ -14,6 +14,8 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+from discord import AppCommandOptionType
+
 from bot.command_tree import Access, NotAllowedError, NotServedError, ServerOnlyError, declared_needs
 from bot.drafts import GONE, LIVES, NotYoursError
 from bot.message.custom_ids import Verb, encode
@@ -21,6 +23,7 @@ from bot.transactions import Dialect
 from models.event import Event
 from models.guild_settings import GuildSettings
 from models.states import EventState
+from tests.chaos.hands import hostile
 from tests.chaos.hands import raw_interactions as raw
 from tests.chaos.hands.command_world import CommandWorld, command_world
 from tests.chaos.hands.generated_options import TYPED, Command, NothingGeneratedError, commands, variants
@@ -193,8 +196,7 @@ async def _wrong_draft(tried: Refusals, command: Command) -> None:
 
     async def _asked() -> raw.Call:
         way = (await variants(command, asker, place, stage.manager_role))[0]
-        # A draft that was carried out has taken its name.
-        way |= {"name": f"Lantern walk {next(asked)}"} if "name" in way else {}
+        way = _made_new(command, way, next(asked))
         return await raw.use(asker, place, command, way)
 
     found = raw.custom_ids(await _asked())
@@ -221,6 +223,15 @@ async def _wrong_draft(tried: Refusals, command: Command) -> None:
         await tried.done_once(name, partial(raw.press_shown, asker, place, shown, pressed))
         twice = partial(raw.press, asker, place, pressed)
         await tried.refuses(f"{name}, pressed twice", twice, says=GONE, of_first=True)
+
+
+def _made_new(command: Command, way: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Return values with names and times of their own: a draft that was carried out has taken its own, or a file's."""
+    attached = {one.name for one in command.parameters if one.type is AppCommandOptionType.attachment}
+    new = {name: hostile.calendar(number) for name in attached & way.keys()}
+    day = dt.date(2026, 3, 29) + dt.timedelta(weeks=number)
+    own = {"name": f"Lantern walk {number}", "when": f"{day} 21:30", "date": str(day)}
+    return {**way, **new} | {name: value for name, value in own.items() if name in way}
 
 
 async def _stale_draft(tried: Refusals, name: str, command: Command, number: int) -> None:

@@ -20,10 +20,11 @@ from bot.scheduling import bodies
 from bot.transactions import fetch
 from models.discord_message_log import DiscordMessageLog
 from models.event import Event
+from models.event_signup import EventSignup
 from models.instance import Instance
 from models.ops_note import OpsNote
 from models.repeater_subscription import RepeaterSubscription
-from models.states import EventState, Frequency
+from models.states import EventState, Frequency, SignupStatus
 from tests.builders import DAY, HOUR, MINUTE, dm_channel, make_event, make_guild, make_series
 from tests.chaos.loops.planted_faults import FaultyDiscord
 
@@ -32,13 +33,17 @@ RANGE = 10_000_000_000
 START = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 """What of a guild is whose work, counted from the beginning of its range; people's DM channels lie in it too."""
 CHANNEL, OPS, PERSON = 1, 2, 50
-ANNOUNCED, BEHIND, OPENING, STALE, ASKED, HELD = 10, 11, 13, 14, 18, 16
+ANNOUNCED, BEHIND, OPENING, STALE, ASKED, HELD, FULL = 10, 11, 13, 14, 18, 16, 19
 SERIES, ASKING_SERIES, NOTE = 12, 17, 15
 
 
 def of(guild: int, what: int) -> int:
     """Return the id of something of a guild."""
     return guild * RANGE + what
+
+
+def _dm(guild: int) -> int:
+    return dm_channel(of(guild, PERSON))
 
 
 def is_of_second(subjects: Iterable[object]) -> bool:
@@ -65,8 +70,8 @@ class LoopWorld:
         }
         held = {row.guild_id for row in await DiscordMessageLog.filter(success=None)}
         # A message that cannot be made ends with its reason.
-        given_up = {row.recipient_id for row in await DiscordMessageLog.filter(success=False, error_class="invalid")}
-        asked = {g for g in GUILDS if self.discord.dms(of(g, PERSON)) or of(g, PERSON) in given_up}
+        given_up = {row.source_id for row in await DiscordMessageLog.filter(success=False, error_class="invalid")}
+        asked = {g for g in GUILDS if shown[_dm(g), f"#{of(g, ASKED)} sign-up"] or of(g, ASKED) in given_up}
         done = {
             bodies.CHECK_EVENT_REMINDERS: {g for g in GUILDS if shown[of(g, CHANNEL), f"#{of(g, ANNOUNCED)}"]},
             bodies.SYNC_DISCORD_EVENTS: {g for g in GUILDS if of(g, CHANNEL) in edited},
@@ -76,6 +81,12 @@ class LoopWorld:
             bodies.TELL_OPS_NOTES: {g for g in GUILDS if shown[of(g, OPS), f"note #{of(g, NOTE)}.1"]},
             bodies.SWEEP_STALE_DISCORD_LEASES: {g for g in GUILDS if of(g, 0) not in held},
             bodies.DRAIN_DM_QUEUE: asked,
+            bodies.TELL_PROMOTIONS: {
+                g for g in GUILDS if shown[_dm(g), f"#{of(g, FULL)} place 1"] or of(g, FULL) in given_up
+            },
+            bodies.SYNC_ATTENDEE_ROLES: {
+                g for g in GUILDS if await EventSignup.filter(event_id=of(g, FULL), has_role=True).exists()
+            },
             bodies.DRIVE_FAN_OUTS: {g for g in asked if of(g, 0) not in held},
             bodies.INSTANCE_HEARTBEAT: set(GUILDS) if await self._is_alive() else set(),
         }
@@ -102,6 +113,7 @@ def a_process() -> LoopWorld:
         lease_clock=InjectedLeaseClock(clock),
         is_available=lambda _: True,
         stop=lambda _: None,
+        members=discord,
     )
     return LoopWorld(clock, discord, build_services(ports, options, instance_name="loops"))
 
@@ -133,6 +145,18 @@ async def _store(guild: int, discord: FaultyDiscord) -> None:
         series_id=of(guild, ASKING_SERIES),
         state=EventState.SIGNUPS_OPEN,
         discord_signup_reminder=True,
+    )
+    await make_event(
+        **quiet, id=of(guild, FULL), starts_in=2 * DAY, state=EventState.SIGNUPS_OPEN, attendee_role_id=of(guild, 1)
+    )
+    await EventSignup.create(
+        id=of(guild, 1),
+        event_id=of(guild, FULL),
+        user_id=of(guild, PERSON),
+        status=SignupStatus.SIGNED_UP,
+        promotions=1,
+        created_at=START,
+        changed_at=START,
     )
     await OpsNote.create(id=of(guild, NOTE), guild_id=of(guild, 0), fault="planted", says="a fault", updated_at=START)
     assert dm_channel(of(guild, PERSON)) // RANGE == guild

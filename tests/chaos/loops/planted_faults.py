@@ -225,6 +225,22 @@ class FaultyDiscord(FakeDiscord):
         await _here(Place.RESPONSE)
         return found
 
+    async def give_role(self, guild_id: int, user_id: int, _role_id: int) -> None:
+        """Give a role."""
+        await _here(Place.REQUEST, (guild_id, user_id))
+        await _here(Place.RESPONSE)
+
+    async def take_role(self, guild_id: int, user_id: int, _role_id: int) -> None:
+        """Take a role."""
+        await _here(Place.REQUEST, (guild_id, user_id))
+        await _here(Place.RESPONSE)
+
+    async def has_left(self, guild_id: int, user_id: int) -> bool:
+        """Nobody leaves."""
+        await _here(Place.REQUEST, (guild_id, user_id))
+        await _here(Place.RESPONSE)
+        return False
+
     async def edit(self, target: ChannelTarget, message_id: int, message: OutgoingMessage) -> None:
         """Edit a post."""
         await _here(Place.REQUEST, _ids(target))

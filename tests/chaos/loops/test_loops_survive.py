@@ -96,12 +96,13 @@ def test_a_bad_item_that_stops_the_others_is_found(databases: Databases, monkeyp
 
 
 def test_a_place_at_which_nothing_struck_is_found() -> None:
-    figures = Figures(runs=640, attempted=640, samples={f"struck {place.value}": [1.0] * 10 for place in Place})
+    seeds = loops_survive.PROOFS[0].seeds
+    figures = Figures(runs=seeds, attempted=seeds, samples={f"struck {place.value}": [1.0] * 10 for place in Place})
     assert all(one.is_met for one in loops_survive.judge(figures))
 
     figures.samples[f"struck {Place.RESPONSE.value}"] = [0.0] * 10
 
-    assert unmet(figures, loops_survive.judge(figures)) == ["struck at a request's answer 0 of 10 (at least 40%)"]
+    assert unmet(figures, loops_survive.judge(figures)) == ["struck at a request's answer 0 of 10 (at least 30%)"]
 
 
 def test_the_seeds_cover_what_the_module_says() -> None:

@@ -27,7 +27,7 @@ from bot.leases.ports import ChannelTarget, Delivered, DmTarget, Target
 from bot.leases.reports import SendResult
 from bot.message.outgoing import OutgoingMessage
 from bot.transactions import Dialect, fetch
-from tests.builders import CHANNEL, GUILD, FakeDiscord, Post, Process, dm_channel, make_guild, refused
+from tests.builders import CHANNEL, DAY, GUILD, FakeDiscord, Post, Process, dm_channel, make_event, make_guild, refused
 from tests.chaos.processes.children import Child, children, lacking
 from tests.chaos.proof import Figures, Finding, Share, none_of
 
@@ -268,6 +268,8 @@ async def _unit(share: Share, seed: int, stop: Stop, figures: Figures, broken: s
         clock.set(_START)
         async with share.databases.fresh(Dialect.POSTGRES) as url, opened(url):
             await make_guild()
+            # What is sent for an event goes out only while that stands.
+            await make_event(now=_START, starts_in=30 * DAY, id=stop.key.source_id, discord_announcement=False)
             those.append(Child(hold, url, path, stop, broken=broken))
             world = World(stop, clock, those[0])
             await world.run()

@@ -5,7 +5,7 @@ import secrets
 import pytest
 
 from bot.delivery.channel_poster import ChannelPoster
-from bot.leases import send_once
+from bot.leases import handover
 from bot.transactions import Dialect
 from tests.chaos.proof import Figures, Share, unmet
 from tests.chaos.requests import ambiguous_sends
@@ -40,7 +40,7 @@ def test_too_many_invalid_requests_or_a_sweep_that_had_nothing_to_do_are_found(
 
 
 def test_a_nonce_that_is_new_each_time_is_found(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(send_once, "nonce", lambda key, *, target_id: secrets.token_hex(8))
+    monkeypatch.setattr(handover, "nonce", lambda key, *, target_id: secrets.token_hex(8))
 
     assert figures_of(databases, range(2)).duplicated > 0
 

@@ -1,0 +1,23 @@
+"""What was sent for an event, in an admin's words: it is not sent again, whatever is changed."""
+
+from bot.scheduling.registry import registered
+from bot.transactions import fetch, in_list
+
+
+async def sent_lines(event_id: int) -> tuple[str, ...]:
+    """Return what was sent already, and what is on its way at this moment; nothing where neither is."""
+    entries = registered()
+    rows = await fetch(
+        "SELECT source, success FROM discord_message_log WHERE source_id = $1 AND recipient_id = 0 AND part = 0"  # noqa: S608
+        f" AND (success IS NULL OR success) AND source IN {in_list(entries, first=2)}",
+        [event_id, *(entry.log_source for entry in entries)],
+    )
+    state = {str(row["source"]): bool(row["success"]) for row in rows}
+    sent = [_words(one.key) for one in entries if state.get(one.log_source) is True]
+    leaving = [_words(one.key) for one in entries if state.get(one.log_source) is False]
+    lines = [f"Sent already, and not sent again: {', '.join(sent)}."] if sent else []
+    return (*lines, *([f"On its way at this moment: {', '.join(leaving)}."] if leaving else []))
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ").replace("signup", "sign-up")

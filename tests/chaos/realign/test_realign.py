@@ -1,0 +1,95 @@
+"""A few of R11's sequences on both databases, and the copies of the bot that they find broken."""
+
+import asyncio
+from collections.abc import Callable
+from unittest.mock import patch
+
+import pytest
+
+from bot.database import opened
+from bot.events import series_edit, series_sync, withdrawal
+from bot.events.series_sync import sync_future_events
+from bot.transactions import Dialect
+from models.event import Event
+from models.event_repeater import EventRepeater
+from tests.builders import FakeDiscord
+from tests.chaos.proof import Share, unmet
+from tests.chaos.realign import realign
+from tests.chaos.realign.realign import judge, run, through
+from tests.chaos.realign.realign_acts import Act, Kind
+from tests.throwaway import Databases
+
+Break = Callable[[], object]
+
+
+@pytest.fixture(params=list(Dialect), ids=str)
+def share(request: pytest.FixtureRequest, databases: Databases, monkeypatch: pytest.MonkeyPatch) -> Share:
+    """Ten sequences of one seed."""
+    monkeypatch.setitem(realign.drawn.__kwdefaults__ or {}, "number", 10)
+    return Share([11], request.param, databases)
+
+
+def test_each_occurrence_that_is_left_has_its_one_message(share: Share) -> None:
+    figures = run(share)
+
+    assert unmet(figures, judge(figures)) == []
+    assert figures.ok >= 30
+
+
+async def _nothing_known(_events: object) -> dict[int, frozenset[str]]:
+    return {}
+
+
+async def _not_revived(*_of: object, **_how: object) -> bool:
+    return False
+
+
+async def _not_found(*_of: object, **_how: object) -> None:
+    return None
+
+
+async def _no_exceptions(_series_id: int) -> frozenset[object]:
+    return frozenset()
+
+
+async def _never_realigned(series: EventRepeater, **how: object) -> list[Event]:
+    return await sync_future_events(series, **{**how, "realign_schedule": False})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "instead", "acts", "words"),
+    [
+        pytest.param(
+            withdrawal, "known_of", _nothing_known, [Act(Kind.EDIT, 0)], "is gone, and its post says",
+            id="told ones are deleted",
+        ),
+        pytest.param(
+            series_sync, "revive", _not_revived, [Act(Kind.EDIT_AND_UNDO, 0)], "an edit and its undoing made",
+            id="nothing revives",
+        ),
+        pytest.param(
+            series_edit, "sync_future_events", _never_realigned, [Act(Kind.EDIT, 0)], "where its series has none",
+            id="the schedule is not realigned",
+        ),
+        pytest.param(
+            FakeDiscord, "find", _not_found, [Act(Kind.CRASH_AFTER, 4)], "is visible 2 times", id="no history"
+        ),
+        pytest.param(
+            series_sync, "excepted_dates", _no_exceptions, [Act(Kind.SKIP, 5), Act(Kind.EDIT_AND_UNDO, 0)],
+            "where its series has none", id="no exceptions",
+        ),
+    ],
+)  # fmt: skip
+def test_a_copy_that_lacks_a_mechanism_is_found(
+    databases: Databases, *, owner: object, name: str, instead: Break, acts: list[Act], words: str
+) -> None:
+    async def _lived() -> list[str]:
+        async with databases.fresh(Dialect.SQLITE) as url, opened(url):
+            return (await through(acts)).oracle.faults
+
+    whole = asyncio.run(_lived())
+    with patch.object(owner, name, instead):
+        broken = asyncio.run(_lived())
+
+    assert whole == []
+    assert any(words in fault for fault in broken), broken[:3]

@@ -1,0 +1,330 @@
+"""What an edit of a schedule does to each event is one thing and no other, and undoing the edit takes it all back."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bot.events.realign import Move, RealignPlan, Staying, Stays, StoredEvent, plan
+from bot.events.recurrence import Occurrence, SeriesRule, local_today, occurrences
+from models.states import EventState, Frequency, MonthEnd
+
+NOW = dt.datetime(2026, 3, 2, 12, 0, tzinfo=dt.UTC)  # a Monday
+DAY = dt.timedelta(days=1)
+POST = frozenset({"post"})
+UPCOMING, CANCELLED = EventState.UPCOMING, EventState.CANCELLED
+
+
+def weekly(days: str | None = "TU", **fields: object) -> SeriesRule:
+    least: dict[str, Any] = {
+        "frequency": Frequency.WEEKLY,
+        "interval": 1,
+        "day_of_week": days,
+        "time_of_day": dt.time(19),
+        "timezone": "Europe/London",
+        "starts_at": dt.date(2026, 1, 5),
+        "ends_at": None,
+        "month_end": MonthEnd.LAST_DAY,
+    }
+    return SeriesRule(**(least | fields))
+
+
+def window(rule: SeriesRule, days_ahead: int, now: dt.datetime = NOW) -> list[Occurrence]:
+    today = local_today(now, rule.timezone)
+    return [one for one in occurrences(rule, today, today + days_ahead * DAY) if one.starts_at > now]
+
+
+def made(rule: SeriesRule, days_ahead: int = 14, *, first_id: int = 1) -> list[StoredEvent]:
+    """Return the events as the generator makes them."""
+    return [
+        StoredEvent(first_id + number, one.slot, one.starts_at, UPCOMING)
+        for number, one in enumerate(window(rule, days_ahead))
+    ]
+
+
+def done(stored: Sequence[StoredEvent], wanted: RealignPlan) -> list[StoredEvent]:
+    """Return what is stored once the plan was applied: the definition that the database code has to meet."""
+    leaving = {event.event_id for event in wanted.leaving}
+    back = {one.revives.event_id for one in wanted.arrivals if one.revives is not None}
+    slot_of = {one.event.event_id: one.to.occurrence.slot for one in wanted.renamed}
+    rows: list[StoredEvent] = []
+    for event in stored:
+        if event.event_id in back:
+            rows.append(replace(event, state=UPCOMING, is_withdrawn=False))
+        elif event.event_id not in leaving:
+            rows.append(replace(event, slot=slot_of.get(event.event_id, event.slot)))
+        elif event.told:
+            rows.append(replace(event, state=CANCELLED, is_withdrawn=True))
+    new = [one.occurrence for one in wanted.arrivals if one.revives is None]
+    first = 1 + max((event.event_id for event in stored), default=0)
+    return rows + [StoredEvent(first + n, one.slot, one.starts_at, UPCOMING) for n, one in enumerate(new)]
+
+
+def slots(events: Sequence[StoredEvent]) -> list[str | None]:
+    return [event.slot for event in events]
+
+
+def moves(wanted: RealignPlan) -> list[tuple[str | None, str]]:
+    return [(one.event.slot, one.to.occurrence.slot) for one in wanted.moved]
+
+
+def at(day: int, time: str = "19:00") -> str:
+    return f"2026-03-{day:02}T{time}[Europe/London]"
+
+
+def test_another_weekday_moves_each_event_within_its_week() -> None:
+    wanted = plan(weekly("TH"), made(weekly("TU")), now=NOW, days_ahead=14)
+
+    assert moves(wanted) == [(at(3), at(5)), (at(10), at(12))]
+    assert (wanted.kept, wanted.removed, wanted.added, wanted.staying) == ((), (), (), ())
+
+
+def test_one_day_less_removes_and_one_more_adds() -> None:
+    less = plan(weekly("TU"), made(weekly("TU,TH")), now=NOW, days_ahead=14)
+    more = plan(weekly("TU,TH"), made(weekly("TU")), now=NOW, days_ahead=14)
+
+    assert (slots(less.kept), slots(less.removed)) == ([at(3), at(10)], [at(5), at(12)])
+    assert [one.occurrence.slot for one in more.added] == [at(5), at(12)]
+    assert (less.moved, less.added, more.moved, more.removed) == ((), (), (), ())
+
+
+def test_what_comes_past_the_window_is_named_and_made_later() -> None:
+    # The window ends on Monday, the 16th.
+    wanted = plan(weekly("FR"), made(weekly("MO")), now=NOW, days_ahead=14)
+
+    assert moves(wanted) == [(at(2), at(6)), (at(9), at(13)), (at(16), at(20))]
+    assert [one.to.is_later for one in wanted.moved] == [False, False, True]
+    assert [one.occurrence.slot for one in wanted.arrivals] == [at(6), at(13)]
+
+
+def test_another_time_moves_each_and_another_zone_too() -> None:
+    stored = made(weekly())
+
+    later = plan(weekly(time_of_day=dt.time(20)), stored, now=NOW, days_ahead=14)
+    elsewhere = plan(weekly(timezone="America/New_York"), stored, now=NOW, days_ahead=14)
+
+    assert moves(later) == [(at(3), at(3, "20:00")), (at(10), at(10, "20:00"))]
+    assert [one.to.occurrence.starts_at.hour for one in elsewhere.moved] == [0, 23]  # the clock changes on the 8th
+
+
+def test_a_zone_of_the_same_offset_keeps_the_rows_under_their_new_names() -> None:
+    stored = made(weekly(), 40)  # until the 11th of April, past the change of the clocks on the 29th of March
+
+    wanted = plan(weekly(timezone="UTC"), stored, now=NOW, days_ahead=40)
+
+    assert [one.event.scheduled_at.day for one in wanted.renamed] == [3, 10, 17, 24]
+    assert wanted.renamed[0].to.occurrence.slot == "2026-03-03T19:00[UTC]"
+    assert [one.event.scheduled_at.hour for one in wanted.moved] == [18, 18]
+    assert (wanted.kept, wanted.removed, wanted.added) == ((), (), ())
+
+
+def test_events_past_upcoming_extra_and_edited_ones_stay() -> None:
+    opened, edited, extra = (
+        StoredEvent(1, at(3), NOW + DAY, EventState.SIGNUPS_OPEN),
+        StoredEvent(2, at(10), NOW + 8 * DAY, UPCOMING, is_edited=True),
+        StoredEvent(3, None, NOW + 9 * DAY, UPCOMING, is_off_schedule=True),
+    )
+
+    wanted = plan(weekly("TH"), [opened, edited, extra], now=NOW, days_ahead=14, ticked={1, 2, 3})
+    unticked = plan(weekly("TH"), [opened, edited, extra], now=NOW, days_ahead=14)
+
+    assert wanted.staying == (Staying(opened, Stays.OPENED), Staying(extra, Stays.EXTRA))
+    assert [one.event for one in wanted.moved] == [edited]
+    assert unticked.staying == (
+        Staying(opened, Stays.OPENED),
+        Staying(edited, Stays.EDITED),
+        Staying(extra, Stays.EXTRA),
+    )
+
+
+def test_skipped_days_get_nothing_and_a_moved_event_on_one_stays() -> None:
+    moved = StoredEvent(1, at(10), NOW + 9 * DAY, UPCOMING, is_edited=True)
+    excepted = {dt.date(2026, 3, 3), dt.date(2026, 3, 10)}
+
+    same = plan(weekly("TU"), [moved], now=NOW, days_ahead=14, excepted=excepted)
+    other = plan(weekly("WE"), [moved], now=NOW, days_ahead=14, excepted=excepted | {dt.date(2026, 3, 4)})
+
+    assert same == RealignPlan(kept=(moved,))
+    assert other.staying == (Staying(moved, Stays.EDITED),)
+    assert [one.occurrence.slot for one in other.added] == [at(11)]
+
+
+def test_what_an_admin_cancelled_is_not_made_again_and_what_was_withdrawn_returns() -> None:
+    cancelled = StoredEvent(1, at(3), NOW + DAY, CANCELLED, POST)
+    withdrawn = StoredEvent(2, at(10), NOW + 8 * DAY, CANCELLED, POST, is_withdrawn=True)
+
+    wanted = plan(weekly(), [cancelled, withdrawn], now=NOW, days_ahead=14)
+
+    assert [one.revives for one in wanted.added] == [withdrawn]
+    assert replace(wanted, added=()) == RealignPlan()
+
+
+def test_a_withdrawn_event_returns_also_past_the_window() -> None:
+    far = StoredEvent(2, at(31), NOW + 29 * DAY, CANCELLED, POST, is_withdrawn=True)
+
+    wanted = plan(weekly(), [far], now=NOW, days_ahead=1)
+
+    assert [one.occurrence.slot for one in wanted.added] == [at(3), at(31)]
+    assert wanted.added[1].revives == far
+
+
+def test_a_rule_that_has_ended_removes_what_is_ahead_and_what_is_past_stays_out_of_it() -> None:
+    past = StoredEvent(9, at(1), NOW - DAY, UPCOMING)
+
+    wanted = plan(weekly(ends_at=dt.date(2026, 3, 1)), [past, *made(weekly())], now=NOW, days_ahead=14)
+
+    assert (slots(wanted.removed), wanted.empties) == ([at(3), at(10)], True)
+
+
+@pytest.mark.parametrize(
+    ("frequency", "stored", "expected"),
+    [
+        (Frequency.DAILY, [3], 3),
+        (Frequency.WEEKLY, [3], 2),  # its week begins on Monday, the 2nd
+        (Frequency.MONTHLY, [20], 25),
+        (Frequency.YEARLY, [20], 25),
+    ],
+)
+def test_events_are_paired_within_the_period_of_the_new_rule(
+    frequency: Frequency, stored: list[int], expected: int
+) -> None:
+    rule = weekly(
+        None,  # the day of starts_at
+        frequency=frequency,
+        time_of_day=dt.time(21),
+        starts_at=dt.date(2025, 3, 25) if frequency in {Frequency.MONTHLY, Frequency.YEARLY} else dt.date(2026, 1, 5),
+    )
+    events = [StoredEvent(1, at(day), dt.datetime(2026, 3, day, 19, tzinfo=dt.UTC), UPCOMING) for day in stored]
+
+    wanted = plan(rule, events, now=NOW, days_ahead=30)
+
+    assert [one.to.occurrence.local_date.day for one in wanted.moved] == [expected]
+
+
+# --------------------------------------------------------------------------------------------------------- properties
+
+WEEKDAYS = st.lists(st.sampled_from(["MO", "TU", "WE", "TH", "FR", "SA", "SU"]), min_size=1, max_size=3, unique=True)
+
+
+@st.composite
+def rules(draw: st.DrawFn) -> SeriesRule:
+    frequency = draw(st.sampled_from(Frequency))
+    days = {
+        Frequency.WEEKLY: WEEKDAYS.map(",".join),
+        Frequency.MONTHLY: st.none() | st.sampled_from(["1MO", "-1FR", "2WE,4WE"]),
+    }.get(frequency, st.none())
+    return SeriesRule(
+        frequency=frequency,
+        interval=draw(st.integers(1, 3)),
+        day_of_week=draw(days),
+        time_of_day=draw(st.sampled_from([dt.time(0), dt.time(2, 30), dt.time(19), dt.time(23, 59)])),
+        timezone=draw(st.sampled_from(["Europe/London", "America/New_York", "Europe/Dublin", "Pacific/Apia", "UTC"])),
+        starts_at=draw(st.dates(dt.date(2025, 12, 1), dt.date(2026, 3, 31))),
+        ends_at=draw(st.none() | st.dates(dt.date(2026, 4, 1), dt.date(2026, 5, 1))),
+        month_end=draw(st.sampled_from(MonthEnd)),
+    )
+
+
+@st.composite
+def series(draw: st.DrawFn) -> tuple[SeriesRule, list[StoredEvent], int]:
+    """Return a rule with what its window holds after a while: some told, opened, edited or cancelled, some extra."""
+    rule, days = draw(rules()), draw(st.integers(1, 60))
+    kinds = st.sampled_from(["plain", "plain", "told", "told", "opened", "edited", "cancelled"])
+    changes: dict[str, dict[str, object]] = {
+        "plain": {},
+        "told": {"told": POST},
+        "opened": {"state": EventState.SIGNUPS_OPEN, "told": POST},
+        "edited": {"is_edited": True},
+        "cancelled": {"state": CANCELLED, "told": POST},
+    }
+    stored = [replace(event, **changes[draw(kinds)]) for event in made(rule, days)]  # type: ignore[arg-type]
+    extra = StoredEvent(9_001, None, NOW + draw(st.integers(1, 60)) * DAY, UPCOMING, is_off_schedule=True)
+    return rule, stored + ([extra] if draw(st.booleans()) else []), days
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    first=series(),
+    other=rules(),
+    ticked=st.sets(st.integers(1, 60)),
+    excepted=st.sets(st.dates(dt.date(2026, 3, 1), dt.date(2026, 4, 30)), max_size=5),
+)
+def test_every_event_ahead_is_in_exactly_one_class_and_every_occurrence_has_one_event(
+    first: tuple[SeriesRule, list[StoredEvent], int],
+    other: SeriesRule,
+    ticked: set[int],
+    excepted: set[dt.date],
+) -> None:
+    _, stored, days = first
+
+    wanted = plan(other, stored, now=NOW, days_ahead=days, excepted=excepted, ticked=ticked)
+
+    classes = [
+        *wanted.kept,
+        *(one.event for one in wanted.renamed),
+        *(one.event for one in wanted.moved),
+        *wanted.removed,
+        *(one.event for one in wanted.staying),
+    ]
+    assert sorted(event.event_id for event in classes) == sorted(
+        event.event_id for event in stored if event.state is not CANCELLED
+    )
+    after = done(stored, wanted)
+    held = [event.slot for event in after if event.slot is not None]
+    assert len(held) == len(set(held))
+    assert {one.slot for one in window(other, days) if one.local_date not in excepted} <= set(held)
+    # What stands unedited and upcoming is on the new schedule.
+    grid = {one.slot for one in occurrences(other, NOW.date() - DAY, NOW.date() + 200 * DAY)}
+    stands = [one for one in after if one.state is UPCOMING and not one.is_edited and not one.is_off_schedule]
+    assert {event.slot for event in stands} <= grid
+    # Applied, there is nothing left to do.
+    again = plan(other, after, now=NOW, days_ahead=days, excepted=excepted, ticked=ticked)
+    assert again.is_nothing
+
+
+@settings(deadline=None, max_examples=150)
+@given(first=series(), other=rules())
+def test_an_edit_and_its_undoing_leave_no_difference(
+    first: tuple[SeriesRule, list[StoredEvent], int], other: SeriesRule
+) -> None:
+    rule, stored, days = first
+    there = done(stored, plan(other, stored, now=NOW, days_ahead=days))
+
+    back = done(there, plan(rule, there, now=NOW, days_ahead=days))
+
+    def alike(events: list[StoredEvent]) -> set[StoredEvent]:
+        # Of one that nobody was told of, its number says nothing to anybody.
+        return {event if event.told or event.state is not UPCOMING else replace(event, event_id=0) for event in events}
+
+    assert alike(back) == alike(stored)
+    assert len(back) == len(stored)
+
+
+@settings(deadline=None, max_examples=100)
+@given(first=series(), other=rules())
+def test_each_pair_is_in_one_period_and_nothing_left_over_in_it_could_be_paired(
+    first: tuple[SeriesRule, list[StoredEvent], int], other: SeriesRule
+) -> None:
+    _, stored, days = first
+    wanted = plan(other, stored, now=NOW, days_ahead=days)
+    assume(wanted.moved or wanted.removed)
+
+    def period(date: dt.date) -> object:
+        return {
+            Frequency.DAILY: date,
+            Frequency.WEEKLY: date.isocalendar()[:2],
+            Frequency.MONTHLY: (date.year, date.month),
+            Frequency.YEARLY: date.year,
+        }[other.frequency]
+
+    def of(one: Move) -> tuple[object, object]:
+        assert one.event.local_date is not None
+        return period(one.event.local_date), period(one.to.occurrence.local_date)
+
+    assert all(here == there for here, there in map(of, wanted.moved))
+    removed = {period(event.local_date) for event in wanted.removed if event.local_date is not None}
+    assert removed.isdisjoint(period(one.occurrence.local_date) for one in wanted.added)
