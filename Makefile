@@ -59,7 +59,7 @@ chaos: $(INSTALLED) ## try every promise at full size and renew docs/promises.md
 soak: $(INSTALLED) ## 8 hours of work while the gateway drops 100 times; renews docs/promises.md; shorter, renewing nothing: make soak SOAK_ARGS="--minutes 5"
 	@$(BIN)/python -m tests.chaos.running.soak $(SOAK_ARGS)
 
-screenshot: $(INSTALLED) ## renew docs/demo.png: press Sign up on the demo's page in headless Chromium (Debian: chromium)
+screenshot: $(INSTALLED) ## renew the pictures in docs/ of the demo's page, with headless Chromium (Debian: chromium)
 	@$(BIN)/python -m tests.screenshot
 
 migrations: $(INSTALLED) ## write a migration for what changed in models/; options: make migrations NAME=add_topic

@@ -2,7 +2,7 @@
 ``make screenshot``: press Sign up on the demo's page in a real browser, and keep the picture in docs/.
 
 The demo runs as a visitor starts it. What the picture shows is the announcement that came by itself, the private answer
-to the press, and the list that followed it.
+to the press, and the list that followed it. Beside it: what an admin reads (:mod:`tests.screenshot.admin_answers`).
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import re
 import sys
 from pathlib import Path
 
+from tests.screenshot import admin_answers
 from tests.screenshot.browser import Tab, chromium, opened
 
 _PICTURE = Path(__file__).resolve().parents[2] / "docs" / "demo.png"
@@ -52,7 +53,8 @@ def main() -> None:
     if program is None:
         sys.exit("There is no Chromium to take the picture with: install it (Debian: apt-get install chromium).")
     asyncio.run(_take(program))
-    sys.stdout.write(f"The picture is in {_PICTURE}.\n")
+    taken = [_PICTURE, *asyncio.run(admin_answers.take(program))]
+    sys.stdout.write(f"The pictures are in {', '.join(map(str, taken))}.\n")
 
 
 if __name__ == "__main__":

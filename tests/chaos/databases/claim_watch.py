@@ -2,7 +2,7 @@
 
 import contextlib
 import datetime as dt
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,13 +20,15 @@ from tests.chaos.proof import Figures
 class ClaimWatch:
     """
     ``acknowledged``: the leases that the process was told of; ``adopted``: seconds from a claim whose answer was lost
-    until the process took its row over; ``never``: how many it neither took over nor claimed again.
+    until the process took its row over; ``never``: how many it neither took over nor claimed again. ``on_lost`` is
+    called whenever a claim is lost.
     """  # noqa: D205 -- the fields are the summary
 
     world: World
     acknowledged: dict[int, Lease] = field(default_factory=dict)
     adopted: list[float] = field(default_factory=list)
     attempted: int = 0
+    on_lost: Callable[[], None] = lambda: None
     _held: set[MessageKey] = field(default_factory=set)
     _lost: dict[MessageKey, dt.datetime] = field(default_factory=dict)
 
@@ -69,6 +71,7 @@ class ClaimWatch:
             # Of a key that was held before nobody can tell here whether this claim made a row, or found that one.
             if claimed.key not in self._held:
                 self._lost.setdefault(claimed.key, self.world.clock.now())
+                self.on_lost()
             raise
         if lease is not None:
             self._lost.pop(claimed.key, None)

@@ -76,8 +76,9 @@ class Thief:
     """
     Takes the answer of each kind once, of a claim three times, at the occurrences that its chance says.
 
-    ``taken`` says what it took. ``note`` is told of each, and ``now`` gives the time: after a claim nothing is taken
-    for so long that the process adopts it undisturbed; what was to be taken in that time is taken later.
+    ``taken`` says what it took. ``note`` is told of each, and ``now`` gives the time: after a claim, or whenever it is
+    told that one was lost with its connection, nothing is taken for so long that the process adopts it undisturbed;
+    what was to be taken in that time is taken later.
     """
 
     def __init__(
@@ -112,10 +113,14 @@ class Thief:
         self.taken.append(kind)
         self._note(kind)
         if kind.startswith(_CLAIM):
-            self._peace_until = self._now() + _PEACE
+            self.keep_peace()
             if self.taken.count(kind) < _CLAIMS:
                 self._at[kind] += self._chance.randint(2, 8)
         return True
+
+    def keep_peace(self) -> None:
+        """Take nothing for so long that a process adopts what it has just lost."""
+        self._peace_until = self._now() + _PEACE
 
     def fate(self, statement: str, connection: object) -> Fate:
         """Decide as a proxy asks it."""

@@ -71,6 +71,7 @@ async def _try(figures: Figures, seed: int, where: tuple[Databases, Dialect], go
     world = World()
     watch = ClaimWatch(world)
     thief = Thief(counts, seed=seed, now=world.clock.now)
+    watch.on_lost = thief.keep_peace
     with watch.on():
         async with _database(*where, world, thief, meet=thief.fate):
             await world.start()

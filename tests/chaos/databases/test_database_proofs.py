@@ -224,6 +224,6 @@ def test_a_bot_that_asks_the_database_again_only_after_a_minute_is_found(
     ):
         monkeypatch.setattr(module, name, dt.timedelta(minutes=1))
 
-    found = broken(database_stops.judge(refuse(databases, 5), by_own_clock=True))
+    found = broken(database_stops.judge(refuse(databases, 13), by_own_clock=True))
 
     assert any("first send" in one for one in found), found

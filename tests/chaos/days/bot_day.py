@@ -130,7 +130,7 @@ class BotDay:
             note_id, _, revision = footer.removeprefix("note #").partition(".")
             kind, event_id, part = OPS_NOTE, int(note_id), int(revision)
         else:
-            kind, event_id, part = found.kind, found.event_id, found.reposts
+            kind, event_id, part = found.kind, found.event_id, found.reposts or found.part
         recipient = self._world.recipient_of(channel_id) or 0
         self._record.seen.append(Seen(self._world.now(), *left, kind, event_id, part, recipient))
 

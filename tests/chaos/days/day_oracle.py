@@ -11,8 +11,9 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
-from bot.leases.keys import EVENT_REPOST, OPS_NOTE, PROFILE_UNREACHABLE
+from bot.leases.keys import EVENT_REPOST, OPS_NOTE, PROFILE_UNREACHABLE, PROMOTION
 from tests.chaos.days import day_posts
 from tests.chaos.days.day_plan import Entry
 from tests.chaos.days.day_record import DayRecord, Fact, LogRow, Seen, StoredEvent
@@ -39,6 +40,7 @@ _STATES = {
     "profile_reminder": {"signups_open", "roll_call"},
     "profile_unreachable": {"signups_open", "roll_call"},
     "event_repost": {"upcoming", "signups_open", "roll_call"},
+    PROMOTION: {"signups_open", "roll_call"},
 }
 _PARENTS = {"attendance_post": "attendance_reminder", "profile_unreachable": "profile_reminder"}
 _TO_PEOPLE = ("signup_reminder", "attendance_reminder", "profile_reminder")
@@ -134,7 +136,7 @@ class Oracle:
         event = self._events.get(one.event_id)
         if event is None:
             return "there is no such event"
-        if (why := _at_wrong_time(event, one)) is not None:
+        if one.kind != PROMOTION and (why := _at_wrong_time(event, one)) is not None:
             return why
         # Of an act at the very moment nobody knows whether it came before or after.
         found = [self._unwanted_then(event, one, one.left_at - late) for late in (dt.timedelta(0), _LEAST)]
@@ -144,7 +146,8 @@ class Oracle:
         state = self._state(event, at, one.left_by_bot)
         if state not in _STATES[one.kind]:
             return f"the event is {state}"
-        return None if self._is_for(event, one.kind, one.recipient, at) else "it is not for them"
+        is_for = self._moved_up if one.kind == PROMOTION else partial(self._is_for, kind=one.kind)
+        return None if is_for(event, who=one.recipient, at=at) else "it is not for them"
 
     def _state(self, event: StoredEvent, at: dt.datetime, by_bot: dt.datetime) -> str:
         """Return the state of an event: time moves it by the bot's clock, admins by their own acts."""
@@ -156,6 +159,11 @@ class Oracle:
 
     def _moves(self, event: StoredEvent) -> list[tuple[dt.datetime, str]]:
         return [(when, str(state)) for when, state in self._facts.history(("state", event.id, 0))]
+
+    def _moved_up(self, event: StoredEvent, who: int, at: dt.datetime) -> bool:
+        """Return whether somebody has a place who was in line for it before."""
+        said = [status for when, status in self._facts.history(("signup", event.id, who)) if when <= at]
+        return "waitlisted" in said and said[-1] in _ATTENDING
 
     def _is_for(self, event: StoredEvent, kind: str, who: int, at: dt.datetime) -> bool:
         said = self._facts.at(("signup", event.id, who), at)

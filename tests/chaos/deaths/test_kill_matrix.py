@@ -124,8 +124,9 @@ def test_a_plain_protocol_doubles_whatever_discord_remembers(share: Share) -> No
         broken="plain protocol",
     )
 
-    assert figures.duplicated == 3
-    assert unmet(judge(figures)) == ["3 duplicated"]
+    # What else was on its way when the process died is doubled as well.
+    assert figures.duplicated >= 3
+    assert unmet(judge(figures)) == [f"{figures.duplicated} duplicated"]
 
 
 @pytest.mark.parametrize(
