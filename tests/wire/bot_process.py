@@ -119,6 +119,9 @@ async def bot_process(
     folder: Path, stub: DiscordStub, url: str, *, arguments: Sequence[str] = RUN, **extra: str
 ) -> AsyncIterator[BotProcess]:
     """Run the bot for the length of the context at most."""
+    # A shell that runs the tests in the background lets them ignore interrupts, and whatever they start with them.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     said_in = folder / f"said-{time.monotonic_ns()}"
     with said_in.open("wb") as stderr:
         process = await asyncio.create_subprocess_exec(
