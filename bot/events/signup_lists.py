@@ -1,8 +1,6 @@
 """Everybody who said something about an event, as an admin reads it and as a file holds it: pure functions."""
 
-import csv
 import datetime as dt
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -10,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 from bot.events.admin_wording import STANDS, named
 from bot.message import timestamps
 from bot.message.lists import listed
+from bot.message.spreadsheet import csv_file
 from models.states import ATTENDING, SignupStatus
 
 if TYPE_CHECKING:
     from models.event import Event
 
 COLUMNS: Final = ("user id", "name", "status", "position", "signed up at", "confirmed at", "no-show")
-# What a spreadsheet would take for a formula.
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +65,21 @@ def _shown(one: Entry) -> str:
 
 
 def csv_of(entries: Sequence[Entry]) -> bytes:
-    """Return the same as a CSV file in UTF-8 that a spreadsheet can open without harm; times are in UTC."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    for one in entries:
-        row = (
-            str(one.user_id),
-            one.name or "",
+    """Return the same as a CSV file; times are in UTC."""
+    rows = (
+        (
+            one.user_id,
+            one.name,
             one.status.value,
-            str(one.position or ""),
+            one.position,
             _at(one.signed_up_at),
             _at(one.confirmed_at),
             "yes" if one.is_no_show else "no",
         )
-        writer.writerow([_harmless(cell) for cell in row])
-    # The mark in front is how a spreadsheet knows the encoding.
-    return text.getvalue().encode("utf-8-sig")
+        for one in entries
+    )
+    return csv_file(COLUMNS, rows)
 
 
 def _at(moment: dt.datetime | None) -> str:
     return moment.astimezone(dt.UTC).isoformat(timespec="seconds") if moment is not None else ""
-
-
-def _harmless(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell

@@ -10,17 +10,15 @@ import datetime as dt
 import json
 import re
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from bot.clock import LeaseClock
-from bot.leases.failures import PERMANENT, UNTOLD, ErrorClass, SendError
+from bot.leases.failures import UNTOLD, ErrorClass, SendError
 from bot.leases.keys import MessageKey
 from bot.leases.ports import Delivered
 from bot.message.limits import cut
-from bot.scheduling.registry import ScheduledReminder
-from bot.transactions import Dialect, dialect, fetch, in_list, integer, moment
+from bot.transactions import Dialect, dialect, fetch, integer, moment
 
 _ERROR_LENGTH = 500
 _SQLITE_NOW = "strftime('%Y-%m-%d %H:%M:%f+00:00', 'now')"
@@ -119,7 +117,7 @@ def _in_dialect(template: str, spoken: Dialect, stamp: str) -> str:
     return _JSON.sub(as_json, template.replace("{now}", now))
 
 
-async def _run(template: str, values: list[object], lease_clock: LeaseClock) -> list[dict[str, object]]:
+async def run_stamped(template: str, values: list[object], lease_clock: LeaseClock) -> list[dict[str, object]]:
     """Run a statement whose ``{now}`` is the lease clock's: its last parameter, or the database's own time."""
     statement = _in_dialect(template, dialect(), f"${len(values) + 1}")
     return await fetch(statement, [*values, lease_clock.stamp()])
@@ -134,7 +132,7 @@ async def claim_lease(claim: Claim, *, instance: str, lease_clock: LeaseClock) -
     """
     token = secrets.token_hex(16)
     key = claim.key
-    rows = await _run(
+    rows = await run_stamped(
         _CLAIM,
         [
             key.source,
@@ -174,19 +172,19 @@ async def take_over(
     """
     token = secrets.token_hex(16)
     values = [lease.id, lease.token, token, instance, channel_id, _as_json(embed_data)]
-    rows = await _run(_TAKE_OVER, values, lease_clock)
+    rows = await run_stamped(_TAKE_OVER, values, lease_clock)
     return replace(lease, token=token) if rows else None
 
 
 async def renew(lease: Lease, *, lease_clock: LeaseClock) -> bool:
     """Hold the lease anew from now on, right before a request; False: it was taken away."""
-    return bool(await _run(_RENEW, [lease.id, lease.token], lease_clock))
+    return bool(await run_stamped(_RENEW, [lease.id, lease.token], lease_clock))
 
 
 async def finalize_sent(lease: Lease, delivered: Delivered, *, lease_clock: LeaseClock) -> bool:
     """Record that the message is visible; False: the lease was taken away, and nothing is changed."""
     values = [lease.id, lease.token, delivered.message_id, delivered.channel_id, delivered.status]
-    return bool(await _run(_SENT, values, lease_clock))
+    return bool(await run_stamped(_SENT, values, lease_clock))
 
 
 async def finalize_failed(
@@ -195,12 +193,12 @@ async def finalize_failed(
     """Record that the attempt failed; ``next_attempt_at`` None: never again by itself. False: the lease was lost."""
     text = cut(error.text, _ERROR_LENGTH)
     values = [lease.id, lease.token, error.status, text, error.error_class.value, next_attempt_at]
-    return bool(await _run(_FAILED, values, lease_clock))
+    return bool(await run_stamped(_FAILED, values, lease_clock))
 
 
 async def finalize_counted(lease: Lease, counts: str, *, lease_clock: LeaseClock) -> bool:
     """Record that what a lease without a message stood for is done; ``counts`` is JSON. False: the lease was lost."""
-    return bool(await _run(_COUNTED, [lease.id, lease.token, counts], lease_clock))
+    return bool(await run_stamped(_COUNTED, [lease.id, lease.token, counts], lease_clock))
 
 
 async def note_unknown(lease: Lease, error: SendError) -> None:
@@ -290,74 +288,4 @@ async def record_unsent(
         f" AND failed.error_class NOT IN ({_UNTOLD})) RETURNING id"
     )
     values = [key.source, key.source_id, key.recipient_id, key.part, guild_id, error_class.value, text]
-    return bool(await _run(template, values, lease_clock))
-
-
-async def free_failures(
-    sources: Sequence[str], source_id: int, *, guild_id: int, lease_clock: LeaseClock
-) -> list[MessageKey]:
-    """
-    Let the failed keys of these sources be claimed at once; return them.
-
-    Left as they are: what is sent, held or due anyway, what nothing tries again, and a person who takes no DM.
-    """
-    never = (ErrorClass.UNKNOWN_OUTCOME, ErrorClass.EVENT_STARTED)
-    template = (
-        "UPDATE discord_message_log SET next_attempt_at = {now}"  # noqa: S608 -- parameters and our own words only
-        " WHERE NOT success AND source_id = $1 AND guild_id = $2 AND next_attempt_at > {now}"
-        f" AND error_class NOT IN ({', '.join(repr(one.value) for one in never)})"
-        f" AND (recipient_id = 0 OR error_class NOT IN ({', '.join(repr(one.value) for one in sorted(PERMANENT))}))"
-        " AND NOT EXISTS (SELECT 1 FROM discord_message_log live WHERE live.source = discord_message_log.source"
-        " AND live.source_id = discord_message_log.source_id AND live.part = discord_message_log.part"
-        " AND live.recipient_id = discord_message_log.recipient_id AND (live.success IS NULL OR live.success))"
-        f" AND source IN {in_list(sources, first=3)} RETURNING source, source_id, recipient_id, part"
-    )
-    rows = await _run(template, [source_id, guild_id, *sources], lease_clock)
-    keys = {
-        MessageKey(str(row["source"]), source_id, integer(row["recipient_id"]), integer(row["part"])) for row in rows
-    }
-    return sorted(keys, key=str)
-
-
-async def delete_old_failures(
-    reminders: Sequence[ScheduledReminder], *, before: dt.datetime, now: dt.datetime
-) -> list[int]:
-    """
-    Let go of failed rows claimed up to ``before``; return the events whose reminder may be tried anew.
-
-    The newest failed row of a key that nothing will try again stays as its recorded reason: only a reminder whose event
-    is still ahead gives up its last one, whether it is switched on now or may be later.
-    """
-    freed: list[int] = []
-    for entry in reminders:
-        rows = await fetch(
-            "DELETE FROM discord_message_log WHERE NOT success AND next_attempt_at <= $1 AND claimed_at <= $2"
-            " AND source = $3 AND recipient_id = 0 AND part = 0 AND EXISTS (SELECT 1 FROM event e"
-            " WHERE e.id = discord_message_log.source_id AND e.scheduled_at > $1) RETURNING source_id",
-            [now, before, entry.log_source],
-        )
-        freed += [integer(row["source_id"]) for row in rows]
-    await fetch(
-        "DELETE FROM discord_message_log WHERE NOT success AND claimed_at <= $2"
-        " AND (next_attempt_at IS NULL OR next_attempt_at <= $1)"
-        " AND EXISTS (SELECT 1 FROM discord_message_log later WHERE later.source = discord_message_log.source"
-        " AND later.source_id = discord_message_log.source_id AND later.part = discord_message_log.part"
-        " AND later.recipient_id = discord_message_log.recipient_id AND NOT later.success"
-        " AND later.id > discord_message_log.id)",
-        [now, before],
-    )
-    await fetch(
-        "UPDATE discord_message_log SET next_attempt_at = NULL"
-        " WHERE NOT success AND next_attempt_at <= $1 AND claimed_at <= $2",
-        [now, before],
-    )
-    return freed
-
-
-async def next_failure_expiry(*, retention: dt.timedelta) -> dt.datetime | None:
-    """Return when the first failed row may go: past its age and past its next attempt; None if there is none."""
-    rows = await fetch(
-        "SELECT claimed_at, next_attempt_at FROM discord_message_log WHERE NOT success AND next_attempt_at IS NOT NULL"
-    )
-    ends = [max(moment(row["claimed_at"]) + retention, moment(row["next_attempt_at"])) for row in rows]
-    return min(ends, default=None)
+    return bool(await run_stamped(template, values, lease_clock))

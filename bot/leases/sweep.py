@@ -12,7 +12,7 @@ from typing import Protocol
 
 import structlog
 
-from bot.leases import ledger
+from bot.leases import failed_rows, ledger
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import EVENT_REPOST, NATIVE_EVENT, PROMOTION, SIDE_POSTS, TIME_CHANGED
 from bot.leases.ledger import HeldRow, Lease
@@ -210,18 +210,18 @@ class Sweeper:
 
     async def _age_failures_out(self, clock: dt.datetime, now: dt.datetime) -> dt.datetime | None:
         retention = self._options.failed_retention
-        expiry = await ledger.next_failure_expiry(retention=retention)
+        expiry = await failed_rows.next_failure_expiry(retention=retention)
         if expiry is None or expiry > clock:
             return expiry
 
         async def _unit() -> list[int]:
-            freed = await ledger.delete_old_failures(registered(), before=clock - retention, now=clock)
+            freed = await failed_rows.delete_old_failures(registered(), before=clock - retention, now=clock)
             await due_rows.refresh(freed)
             return freed
 
         if await atomic(_unit):
             self._agenda.wake(CHECK_EVENT_REMINDERS, now)
-        return await ledger.next_failure_expiry(retention=retention)
+        return await failed_rows.next_failure_expiry(retention=retention)
 
 
 def _target(row: HeldRow) -> AnyTarget | None:

@@ -17,7 +17,7 @@ from bot import audit
 from bot.clock import LeaseClock
 from bot.events import browse
 from bot.events.admin_wording import STANDS, named
-from bot.leases import ledger
+from bot.leases import failed_rows
 from bot.leases.keys import MessageKey
 from bot.reminders.forecast import known_of
 from bot.reminders.outlook import UNKNOWN, Known, Reason, outlook
@@ -68,7 +68,9 @@ class Retries:
 
     async def _free(self, event: Event, sources: Sequence[str], actor: int, now: dt.datetime) -> list[MessageKey]:
         # The rows of the log first and then the event: as everybody does who changes both.
-        freed = await ledger.free_failures(sources, event.id, guild_id=event.guild_id, lease_clock=self._lease_clock)
+        freed = await failed_rows.free_failures(
+            sources, event.id, guild_id=event.guild_id, lease_clock=self._lease_clock
+        )
         if not freed:
             return []
         await due_rows.refresh([event.id])

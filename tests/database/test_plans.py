@@ -26,7 +26,7 @@ from bot.events.signup_rules import Press
 from bot.events.signups import people_of
 from bot.events.subscriptions import subscriptions_of
 from bot.events.waiting_line import end_offers
-from bot.leases import fan_out_rows, ledger
+from bot.leases import failed_rows, fan_out_rows, ledger
 from bot.leases.failures import ErrorClass
 from bot.leases.keys import ATTENDANCE_POST, MessageKey
 from bot.leases.ledger import Claim
@@ -216,7 +216,7 @@ async def test_open_row_of_a_key_is_looked_up(plans: Plan) -> None:
 
 
 async def test_failures_that_wait_are_read_from_their_own_index(plans: Plan) -> None:
-    found = await plans(lambda: ledger.next_failure_expiry(retention=HOUR))
+    found = await plans(lambda: failed_rows.next_failure_expiry(retention=HOUR))
 
     _none_read_whole(found)
     assert all(one.by(FAILED_NEXT) for one in found), found

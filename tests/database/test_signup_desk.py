@@ -296,7 +296,7 @@ async def test_a_list_that_does_not_fit_is_counted(database: str) -> None:
 
 async def test_the_file_holds_everybody_and_no_formula(database: str) -> None:
     seats = await everybody()
-    names = {ADA: '=HYPERLINK("x")', BRUNO: "@all", CLEO: 'Çelik, "C"\n', DORA: "-1+1"}
+    names = {ADA: '=HYPERLINK("x")', BRUNO: " @all", CLEO: 'Çelik, "C"\n', DORA: "-1+1"}
 
     says, (name, data) = await seats.desk.export(str(seats.event.id), guild_id=GUILD, name_of=names.get)
 
@@ -305,7 +305,7 @@ async def test_the_file_holds_everybody_and_no_formula(database: str) -> None:
     assert tuple(rows[0]) == COLUMNS
     by_id = {int(row[0]): row[1:] for row in rows[1:]}
     assert by_id[ADA] == ['\'=HYPERLINK("x")', "confirmed", "", NOW.isoformat(), NOW.isoformat(), "no"]
-    assert by_id[BRUNO][0] == "'@all"
+    assert by_id[BRUNO][0] == "' @all"
     assert by_id[CLEO][:3] == ['Çelik, "C"\n', "waitlisted", "1"]
     assert by_id[DORA][:3] == ["'-1+1", "waitlisted", "2"]
     assert by_id[23][:2] == ["", "removed"]

@@ -8,7 +8,7 @@ import pytest
 
 from bot import ops_notes
 from bot.clock import InjectedLeaseClock, ManualClock
-from bot.leases import ledger
+from bot.leases import failed_rows, ledger
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.instances import InstanceRegister
 from bot.leases.keys import MessageKey, nonce
@@ -784,7 +784,7 @@ async def test_the_newest_failure_of_a_begun_event_stays_as_its_reason_and_asks_
     row = (await log_rows())[0]
     assert (wait, await outcomes()) == (None, [False])
     assert (row["error_class"], row["next_attempt_at"]) == ("forbidden", None)
-    assert await ledger.next_failure_expiry(retention=HOUR) is None
+    assert await failed_rows.next_failure_expiry(retention=HOUR) is None
     assert await process.sweep() is None
 
 
