@@ -2,8 +2,12 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from typing import Final, Literal
 
 from bot.transactions import fetch, in_list
+
+# The longest that anything of this is put off, and as much as two clocks may differ in good order.
+_FARTHEST: Final = dt.timedelta(hours=1, minutes=5)
 
 
 async def mark_changed(event_id: int, *, now: dt.datetime, debounce: dt.timedelta) -> None:
@@ -26,3 +30,8 @@ async def mark_all_changed(event_ids: Sequence[int], *, now: dt.datetime, deboun
         f" WHERE id IN {in_list(event_ids, first=2)}",
         [now + debounce, *event_ids],
     )
+
+
+async def bring_forward(mark: Literal["post_due_at", "native_due_at"], *, now: dt.datetime) -> None:
+    """Let what is put off farther than anything is be looked at now: a clock that was ahead wrote that moment."""
+    await fetch(f"UPDATE event SET {mark} = $1 WHERE {mark} > $2", [now, now + _FARTHEST])  # noqa: S608 -- our own words

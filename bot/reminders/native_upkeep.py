@@ -16,6 +16,7 @@ from typing import Final
 import structlog
 
 from bot.events import guild_sync
+from bot.events.posts import bring_forward
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import NATIVE_EVENT, MessageKey
 from bot.leases.ports import NativeTarget
@@ -79,6 +80,7 @@ class NativeUpkeep:
 
     async def sync_native_events(self, now: dt.datetime) -> dt.datetime | None:
         """Bring in line what lags behind, the nearest events first; return the next moment at which one does."""
+        await bring_forward("native_due_at", now=now)
         by_guild: defaultdict[int, list[int]] = defaultdict(list)
         for guild_id, event_id in await native_rows.due_natives(now):
             by_guild[guild_id].append(event_id)

@@ -13,6 +13,7 @@ from typing import Protocol
 import structlog
 
 from bot.events.lifecycle import ends_at
+from bot.events.posts import bring_forward
 from bot.events.signups import people_of
 from bot.leases.failures import ErrorClass, SendError, Verdict
 from bot.leases.keys import EVENT_REPOST, MessageKey
@@ -36,8 +37,6 @@ _EVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SIDE_BY_SIDE = 10
 _RETRY_AFTER = dt.timedelta(seconds=30)
 _RETRY_PERMANENT_AFTER = dt.timedelta(hours=1)
-# Beyond it by as much as the clocks of two processes may differ in good order.
-_FARTHEST = _RETRY_PERMANENT_AFTER + dt.timedelta(minutes=5)
 
 
 class PostEditor(Protocol):
@@ -74,9 +73,8 @@ class PostUpkeep:
 
     async def sync_discord_events(self, now: dt.datetime) -> dt.datetime | None:
         """Edit the posts that lag behind; return the next moment at which one does."""
+        await bring_forward("post_due_at", now=now)
         behind = await Event.filter(post_due_at__lte=now).order_by("post_due_at", "id").limit(_AT_ONCE)
-        # Nothing is put off so far: a clock that was ahead wrote it, and has been set right since.
-        behind += await Event.filter(post_due_at__gt=now + _FARTHEST).order_by("post_due_at", "id").limit(_AT_ONCE)
         await asyncio.gather(*(self._sync_one(event, now) for event in behind))
         # Asked for what is not null, SQLite would walk through every event that has no such moment first.
         ahead = await Event.filter(post_due_at__gt=_EVER).order_by("post_due_at").limit(1)

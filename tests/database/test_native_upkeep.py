@@ -124,6 +124,25 @@ async def test_an_event_that_asks_for_it_stands_in_its_servers_list_once(
     assert [row.discord_message_id for row in await log_rows("native_event")] == [native.native_id]
 
 
+@pytest.mark.parametrize(("ahead_by", "made"), [(HOUR, 0), (DAY, 1)], ids=["within an hour", "by a day"])
+async def test_a_clock_that_was_ahead_by_a_day_keeps_nothing_out_of_the_list(
+    database: str,
+    clock: ManualClock,
+    discord: FakeDiscord,
+    calendar: FakeCalendar,
+    *,
+    ahead_by: dt.timedelta,
+    made: int,
+) -> None:
+    await make_guild()
+    await stored(native_due_at=NOW + ahead_by)
+    bot = await process(discord, clock)
+
+    await bot.run(SYNC_DISCORD_EVENTS)
+
+    assert calendar.count("create") == made
+
+
 async def test_one_that_does_not_ask_stands_in_no_list(
     database: str, clock: ManualClock, discord: FakeDiscord, calendar: FakeCalendar
 ) -> None:
