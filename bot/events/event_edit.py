@@ -17,13 +17,14 @@ from bot.errors import BotError
 from bot.events import browse
 from bot.events.admin_wording import named
 from bot.events.already_sent import sent_lines
+from bot.events.config_options import config_given
 from bot.events.edit_wording import changed_lines
 from bot.events.event_requests import OPTIONS
 from bot.events.generate import CASCADED_FIELDS, signups_open_at
 from bot.events.lifecycle import wake_after_move
 from bot.events.one_off import EventSpec
 from bot.events.posts import mark_changed
-from bot.events.requests import RequestRefusedError, checked, given, given_or_none, hours_fields
+from bot.events.requests import RequestRefusedError, checked, given, hours_fields
 from bot.events.stale import NotAheadError, StaleError, held_event, refuse_unless_ahead
 from bot.events.waiting_line import promote, wake_after_promotion
 from bot.message.proposal import Proposal, Reply, Way, leave
@@ -175,27 +176,15 @@ def _wanted(event: Event, given_: EventChanges) -> dict[str, object]:
         raise RequestRefusedError(
             f"{named(event)} belongs to no series, so there are no subscribers whom signup_reminder_hours could remind."
         )
-    roles = [given_.ping_role_id] if given_.ping_role_id is not None else None
     values = {
         **_CLEARED.get(given_.clear or "", {}),
         **given(
             name=given_.name,
             description=given_.description,
-            duration_minutes=given_.duration_minutes,
-            discord_announcement_channel_id=given_.channel_id,
-            discord_announcement_role_ids=roles,
             required_role_id=given_.required_role_id,
-            discord_create_event=given_.native_event,
         ),
-        **given_or_none(
-            max_players=given_.places,
-            signup_opens_hours=given_.signups_open_hours,
-            signup_offer_minutes=given_.offer_minutes,
-        ),
-        **hours_fields("discord_announcement", given_.announce_hours),
+        **config_given(given_),
         **hours_fields(_REMINDER, given_.signup_reminder_hours),
-        **hours_fields("discord_confirm_attendance", given_.attendance_hours),
-        **hours_fields("discord_profile_reminder", given_.profile_hours),
     }
     # Only what is given is checked: an event whose series was deleted may be edited in all else.
     rest = {"name": event.name, "scheduled_at": event.scheduled_at}

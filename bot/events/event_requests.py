@@ -10,8 +10,9 @@ import structlog
 
 from bot.events.admin_wording import config_lines, named, says
 from bot.events.browse import zone_for
+from bot.events.config_options import CONFIG_OPTIONS, config_given
 from bot.events.one_off import EventSpec, create_event
-from bot.events.requests import given, given_or_none, hours_fields, nowhere_notes
+from bot.events.requests import given, nowhere_notes
 from bot.events.series_spec import ConfigSpec
 from bot.events.templates import TemplateKind, filled, template_of
 from bot.events.when import Ambiguous, read_moment
@@ -29,17 +30,8 @@ from models.states import EventState
 _log = structlog.get_logger(__name__)
 
 OPTIONS: Final = {
+    **CONFIG_OPTIONS,
     "scheduled_at": "when",
-    "max_players": "places",
-    "discord_announcement_hours": "announce_hours",
-    "discord_confirm_attendance_hours": "attendance_hours",
-    "discord_profile_reminder_hours": "profile_hours",
-    "signup_opens_hours": "signups_open_hours",
-    "signup_offer_minutes": "offer_minutes",
-    "attendee_role_id": "attendee_role",
-    "discord_create_event": "native_event",
-    "discord_announcement_channel_id": "channel",
-    "discord_announcement_role_ids": "ping_role",
     "required_role_id": "required_role",
 }
 """A spec's fields under the names of the command's options; the others are called the same."""
@@ -134,27 +126,15 @@ def _spec(
     request: EventRequest, moment: dt.datetime, template: Mapping[str, object]
 ) -> tuple[EventSpec, Sequence[str]]:
     """Return what would be stored, and the sentence that says what of it came from the template."""
-    roles = [request.ping_role_id] if request.ping_role_id is not None else None
     values = {
         "name": request.name,
         "description": request.description,
         "scheduled_at": moment,
         **given(
-            duration_minutes=request.duration_minutes,
-            discord_announcement_channel_id=request.channel_id,
-            discord_announcement_role_ids=roles,
             attendee_role_id=request.attendee_role_id,
-            discord_create_event=request.native_event,
             required_role_id=request.required_role_id,
         ),
-        **given_or_none(
-            max_players=request.places,
-            signup_opens_hours=request.signups_open_hours,
-            signup_offer_minutes=request.offer_minutes,
-        ),
-        **hours_fields("discord_announcement", request.announce_hours),
-        **hours_fields("discord_confirm_attendance", request.attendance_hours),
-        **hours_fields("discord_profile_reminder", request.profile_hours),
+        **config_given(request),
     }
     whole = filled(values, template)
     return whole.checked(EventSpec, options=OPTIONS), whole.notes(OPTIONS)

@@ -15,8 +15,7 @@ from bot.errors import BotError
 from bot.events import browse
 from bot.events.admin_wording import config_lines, named
 from bot.events.exceptions import occurrence_at
-from bot.events.generate import CASCADED_FIELDS, rule_of, signups_open_at
-from bot.events.guild_sync import due_when_made
+from bot.events.generate import CASCADED_FIELDS, event_as_series, rule_of, signups_open_at
 from bot.events.lifecycle import wake_after_move
 from bot.events.stale import StaleError, held_series
 from bot.events.when import Ambiguous, read_moment
@@ -135,22 +134,10 @@ def _stands(series: EventRepeater) -> tuple[object, ...]:
 
 
 def _row(series: EventRepeater, moment: dt.datetime, *, actor: int, now: dt.datetime) -> Event:
-    opens = signups_open_at(series, scheduled_at=moment, now=now)
-    return Event(
-        guild_id=series.guild_id,
-        series_id=series.id,
-        is_off_schedule=True,
-        scheduled_at=moment,
-        signups_open_at=max(now, opens),
-        name=series.name,
-        description=series.description,
-        state=EventState.UPCOMING,
-        created_at=now,
-        state_since=now,
-        created_by=actor,
-        native_due_at=due_when_made(series, now=now),
-        **{name: getattr(series, name) for name in CASCADED_FIELDS},
-    )
+    event = event_as_series(series, moment, now=now)
+    event.is_off_schedule, event.created_by = True, actor
+    event.signups_open_at = max(now, signups_open_at(series, scheduled_at=moment, now=now))
+    return event
 
 
 def _shown(series: EventRepeater, moment: dt.datetime, notes: Sequence[str], *, now: dt.datetime) -> str:

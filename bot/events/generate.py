@@ -99,13 +99,19 @@ def _window(rule: SeriesRule, today: dt.date, days_ahead: int) -> tuple[Occurren
 
 def new_event(series: EventRepeater, one: Occurrence, now: dt.datetime) -> Event:
     """Return the event of an occurrence as it is made at ``now``; it is not stored."""
+    event = event_as_series(series, one.starts_at, now=now)
+    event.slot = one.slot
+    return event
+
+
+def event_as_series(series: EventRepeater, scheduled_at: dt.datetime, *, now: dt.datetime) -> Event:
+    """Return an event of a series as it is made at ``now``, with all that it has from it; it is not stored."""
     config = {name: getattr(series, name) for name in CASCADED_FIELDS}
     return Event(
         guild_id=series.guild_id,
         series_id=series.id,
-        slot=one.slot,
-        scheduled_at=one.starts_at,
-        signups_open_at=signups_open_at(series, scheduled_at=one.starts_at, now=now),
+        scheduled_at=scheduled_at,
+        signups_open_at=signups_open_at(series, scheduled_at=scheduled_at, now=now),
         name=series.name,
         description=series.description,
         state=EventState.UPCOMING,

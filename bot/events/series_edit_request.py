@@ -8,9 +8,10 @@ from functools import partial
 from typing import Final
 
 from bot.events import browse
+from bot.events.config_options import config_given
 from bot.events.plain_words import time_in_figures
 from bot.events.recurrence import local_today
-from bot.events.requests import RequestRefusedError, given, given_or_none, hours_fields
+from bot.events.requests import RequestRefusedError, given, hours_fields
 from bot.events.series_edit import SeriesEditing, Wish
 from bot.events.series_fields import known_timezones
 from bot.events.series_spec import ConfigSpec
@@ -139,7 +140,6 @@ class SeriesEditDesk:
 
 
 def _given(request: SeriesEditRequest) -> dict[str, object]:
-    roles = [request.ping_role_id] if request.ping_role_id is not None else None
     return {
         **(_CLEARED[request.clear] if request.clear is not None else {}),
         **given(
@@ -152,19 +152,8 @@ def _given(request: SeriesEditRequest) -> dict[str, object]:
             timezone=request.timezone,
             month_end=request.month_end,
             generate_days_ahead=request.days_ahead,
-            duration_minutes=request.duration_minutes,
-            discord_announcement_channel_id=request.channel_id,
-            discord_announcement_role_ids=roles,
             attendee_role_id=request.attendee_role_id,
-            discord_create_event=request.native_event,
         ),
-        **given_or_none(
-            max_players=request.places,
-            signup_opens_hours=request.signups_open_hours,
-            signup_offer_minutes=request.offer_minutes,
-        ),
-        **hours_fields("discord_announcement", request.announce_hours),
+        **config_given(request),
         **hours_fields("discord_signup_reminder", request.signup_reminder_hours),
-        **hours_fields("discord_confirm_attendance", request.attendance_hours),
-        **hours_fields("discord_profile_reminder", request.profile_hours),
     }

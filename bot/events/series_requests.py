@@ -11,9 +11,10 @@ import structlog
 from bot.errors import BotError
 from bot.events.admin_wording import config_lines, says, signups_open
 from bot.events.browse import guild_timezone
+from bot.events.config_options import CONFIG_OPTIONS, config_given
 from bot.events.plain_words import time_in_figures
 from bot.events.recurrence import local_today, occurrences
-from bot.events.requests import given, given_or_none, hours_fields, nowhere_notes
+from bot.events.requests import given, hours_fields, nowhere_notes
 from bot.events.rule_words import clock_notes, rule_in_words, span_in_words
 from bot.events.series import NameTakenError, create_series, ensure_guild
 from bot.events.series_fields import known_timezones
@@ -37,23 +38,14 @@ from models.states import Frequency, MonthEnd
 _log = structlog.get_logger(__name__)
 
 OPTIONS: Final = {
+    **CONFIG_OPTIONS,
     "time_of_day": "time",
     "starts_at": "starts",
     "ends_at": "ends",
     "day_of_week": "days",
     "interval": "every",
     "generate_days_ahead": "days_ahead",
-    "max_players": "places",
-    "discord_announcement_hours": "announce_hours",
     "discord_signup_reminder_hours": "signup_reminder_hours",
-    "discord_confirm_attendance_hours": "attendance_hours",
-    "discord_profile_reminder_hours": "profile_hours",
-    "signup_opens_hours": "signups_open_hours",
-    "signup_offer_minutes": "offer_minutes",
-    "attendee_role_id": "attendee_role",
-    "discord_create_event": "native_event",
-    "discord_announcement_channel_id": "channel",
-    "discord_announcement_role_ids": "ping_role",
 }
 """A spec's fields under the names of the command's options; the others are called the same."""
 
@@ -178,7 +170,6 @@ def _spec(
     request: SeriesRequest, timezone: str, starts: dt.date, ends: dt.date | None, template: Mapping[str, object]
 ) -> tuple[SeriesSpec, Sequence[str]]:
     """Return what would be stored, and the sentence that says what of it came from the template."""
-    roles = [request.ping_role_id] if request.ping_role_id is not None else None
     values: dict[str, object] = {
         "name": request.name,
         "description": request.description,
@@ -192,21 +183,10 @@ def _spec(
         "month_end": request.month_end,
         **given(
             generate_days_ahead=request.days_ahead,
-            duration_minutes=request.duration_minutes,
-            discord_announcement_channel_id=request.channel_id,
-            discord_announcement_role_ids=roles,
             attendee_role_id=request.attendee_role_id,
-            discord_create_event=request.native_event,
         ),
-        **given_or_none(
-            max_players=request.places,
-            signup_opens_hours=request.signups_open_hours,
-            signup_offer_minutes=request.offer_minutes,
-        ),
-        **hours_fields("discord_announcement", request.announce_hours),
+        **config_given(request),
         **hours_fields("discord_signup_reminder", request.signup_reminder_hours),
-        **hours_fields("discord_confirm_attendance", request.attendance_hours),
-        **hours_fields("discord_profile_reminder", request.profile_hours),
     }
     whole = filled(values, template)
     return whole.checked(SeriesSpec, options=OPTIONS), whole.notes(OPTIONS)

@@ -234,7 +234,7 @@ async def test_killed_in_the_middle_of_a_send_the_next_process_finds_out_and_tel
 
     async def _hang(_message: object) -> None:
         hangs.set()
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()
 
     if arrived:
         world.discord.next_sends = [refused(ErrorClass.OUTAGE, arrived=True)]
