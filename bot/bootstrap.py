@@ -18,10 +18,10 @@ from bot.dm_queue.fan_out import FanOuts
 from bot.dm_queue.queue import DmQueue
 from bot.dm_queue.too_fast import note_too_fast
 from bot.dm_queue.worker import DmOpener, DmQueueOptions, DmWorker
-from bot.events.attendee_roles import AttendeeRoles, MemberPort
 from bot.events.generate import Generator
 from bot.events.lifecycle import Lifecycle
-from bot.events.signups import Signups
+from bot.events.signups.attendee_roles import AttendeeRoles, MemberPort
+from bot.events.signups.sign_up import Signups
 from bot.leases.blocks import RequestLimits
 from bot.leases.failures import Backoff
 from bot.leases.instances import InstanceRegister, new_instance_id

@@ -9,9 +9,9 @@ from discord import app_commands
 from bot.command_tree import Interaction
 from bot.delivery.channels import PostChannel, missing_permissions
 from bot.errors import BotError
-from bot.events.browse import Found
 from bot.events.series_fields import HOURS_A_DAY, MAX_DAYS_AHEAD, MAX_DESCRIPTION, MAX_NAME
 from bot.events.series_spec import ConfigSpec
+from bot.message.choice import Found
 from bot.message.folding import folded
 from bot.message.limits import CHOICE_NAME, CHOICES, cut
 

@@ -7,12 +7,12 @@ import discord
 from discord import app_commands
 from discord.ext import commands
 
+from bot.calendars.desk import MAX_ATTACHED, CalendarDesk, exported, own_calendar
 from bot.client import TocsinBot
 from bot.command_options import Choices, as_choices
 from bot.command_tree import Access, Interaction, answer, needs
 from bot.delivery.attachment import read_attachment
 from bot.events.browse import search_series
-from bot.events.calendar_desk import MAX_ATTACHED, CalendarDesk, exported, own_calendar
 
 
 class CalendarCommands(commands.Cog):

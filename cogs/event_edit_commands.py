@@ -5,6 +5,8 @@ import datetime as dt
 from discord import app_commands
 from discord.ext import commands
 
+from bot.changes.event_edit import CLEARABLE, EventChanges, EventEdits
+from bot.changes.event_time import EventTimes
 from bot.client import TocsinBot
 from bot.command_options import (
     Choices,
@@ -23,8 +25,6 @@ from bot.command_options import (
 )
 from bot.command_tree import Access, Interaction, needs
 from bot.events.browse import search_events
-from bot.events.event_edit import CLEARABLE, EventChanges, EventEdits
-from bot.events.event_time import EventTimes
 from models.states import AHEAD
 
 _EVENT = "Which event: choose one from the list"

@@ -7,6 +7,7 @@ from typing import Literal
 from discord import app_commands
 from discord.ext import commands
 
+from bot.changes.series_state import pause_series, propose_resume
 from bot.client import TocsinBot
 from bot.command_options import (
     Choices,
@@ -29,8 +30,7 @@ from bot.command_tree import Access, Interaction, answer, needs
 from bot.events.browse import search_series
 from bot.events.overview import list_series, show_series
 from bot.events.series_requests import SeriesDesk, SeriesRequest
-from bot.events.series_state import pause_series, propose_resume
-from bot.events.timezones import search_timezones
+from bot.times.timezones import search_timezones
 from models.states import Frequency, MonthEnd
 
 _SERIES = "Which series: choose one from the list"

@@ -7,6 +7,9 @@ from typing import Literal
 from discord import app_commands
 from discord.ext import commands
 
+from bot.changes.series_edit import SeriesEditing
+from bot.changes.series_edit_request import Clearing, SeriesEditDesk, SeriesEditRequest
+from bot.changes.series_split import SeriesSplitting
 from bot.client import TocsinBot
 from bot.command_options import (
     Choices,
@@ -27,10 +30,7 @@ from bot.command_options import (
 )
 from bot.command_tree import Access, Interaction, needs
 from bot.events.browse import search_series
-from bot.events.series_edit import SeriesEditing
-from bot.events.series_edit_request import Clearing, SeriesEditDesk, SeriesEditRequest
-from bot.events.series_split import SeriesSplitting
-from bot.events.timezones import search_timezones
+from bot.times.timezones import search_timezones
 from models.states import Frequency, MonthEnd
 
 

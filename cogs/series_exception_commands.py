@@ -5,13 +5,13 @@ import datetime as dt
 from discord import app_commands
 from discord.ext import commands
 
+from bot.changes.extras import ExtraEvents
+from bot.changes.series_removal import SeriesRemoval
+from bot.changes.series_skips import SeriesSkips, search_dates
 from bot.client import TocsinBot
 from bot.command_options import Choices, DateOption, as_choices
 from bot.command_tree import Access, Interaction, needs
 from bot.events.browse import search_series
-from bot.events.extras import ExtraEvents
-from bot.events.series_removal import SeriesRemoval
-from bot.events.series_skips import SeriesSkips, search_dates
 
 _SERIES = "Which series: choose one from the list"
 

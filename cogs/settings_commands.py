@@ -18,7 +18,6 @@ from bot.command_options import (
 )
 from bot.command_tree import Access, Interaction, answer, needs
 from bot.events.templates import TemplateKind
-from bot.events.timezones import search_timezones
 from bot.message.escaping import escape
 from bot.operations.guild_settings import (
     MAX_ANSWER,
@@ -34,6 +33,7 @@ from bot.operations.guild_settings import (
 )
 from bot.operations.guild_templates import TemplateChange, change_template, search_set
 from bot.operations.template_values import ValueKind, search_options, search_values, value_kind
+from bot.times.timezones import search_timezones
 
 WordOption: TypeAlias = app_commands.Range[str, 1, 100]
 

@@ -8,8 +8,8 @@ from discord.ext import commands
 from bot.client import TocsinBot
 from bot.command_tree import Interaction, answer
 from bot.delivery.membership import Membership
-from bot.events.signup_rules import Press
-from bot.events.signups import guild_of_event
+from bot.events.signups.rules import Press
+from bot.events.signups.sign_up import guild_of_event
 from bot.events.subscriptions import guild_of_series, subscribe
 from bot.message.custom_ids import CustomId, Verb
 

@@ -13,7 +13,7 @@ from bot.command_options import Choices, as_choices
 from bot.command_tree import Access, Interaction, answer, needs
 from bot.errors import BotError
 from bot.events.browse import EVERY_STATE, search_events
-from bot.events.signup_desk import SignupDesk
+from bot.events.signups.desk import SignupDesk
 from models.states import EventState
 
 PersonOption: TypeAlias = discord.Member | discord.User

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 class EventSignup(Model):
     """
-    What one person said about one event; written by ``bot.events.signups`` only.
+    What one person said about one event; written by ``bot.events.signups.sign_up`` only.
 
     A change of mind keeps the row. ``position`` orders the wait-list, lowest first; it has gaps and is null off it.
     ``offered_until``: a place is held for this person, who waits, until then. ``promotions`` counts how often they were

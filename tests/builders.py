@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bot.bootstrap import Ports, ServiceOptions, Services, build_services
 from bot.clock import Clock, InjectedLeaseClock, ManualClock
-from bot.events.attendee_roles import MemberPort
+from bot.events.signups.attendee_roles import MemberPort
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.ports import ChannelTarget, Delivered, DmTarget, Target
 from bot.leases.send_once import snowflake_at

@@ -7,9 +7,9 @@ import recurring_ical_events  # type: ignore[import-untyped]
 from hypothesis import strategies as st
 from icalendar import Calendar
 
-from bot.events.calendar_entries import Changed, SeriesEntry, Told
-from bot.events.calendar_file import CalendarFile, Ground, read_calendar
-from bot.events.recurrence import WEEKDAYS, SeriesRule, occurrences
+from bot.calendars.entries import Changed, SeriesEntry, Told
+from bot.calendars.file import CalendarFile, Ground, read_calendar
+from bot.times.recurrence import WEEKDAYS, SeriesRule, occurrences
 from models.states import Frequency, MonthEnd
 
 FROM, TO = dt.date(2026, 1, 1), dt.date(2027, 12, 31)

@@ -11,7 +11,7 @@ import structlog
 from bot.delivery.failures import error_class_of
 from bot.delivery.request_gate import RequestStoppedError
 from bot.delivery.request_trace import GuardedCall, at_once
-from bot.events.attendee_roles import RoleError, RoleFault
+from bot.events.signups.attendee_roles import RoleError, RoleFault
 from bot.leases.failures import ErrorClass
 
 _log = structlog.get_logger(__name__)

@@ -19,7 +19,7 @@ from bot.demo.page import Page, open_browser
 from bot.demo.sightings import Sighting
 from bot.demo.typed_lines import TypedLines
 from bot.demo.visitor import Visitor
-from bot.events.signup_rules import Press
+from bot.events.signups.rules import Press
 from bot.events.subscriptions import subscribe
 from models.event import Event
 

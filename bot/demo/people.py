@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from bot.bootstrap import Services
 from bot.errors import BotError
 from bot.events import profiles
-from bot.events.signup_rules import Press
+from bot.events.signups.rules import Press
 from bot.events.subscriptions import subscribe
 from bot.transactions import atomic, fetch, integer, moment
 

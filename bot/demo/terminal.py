@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.errors import BotError
-from bot.events.series_spec import did_you_mean, quoted
+from bot.message.quoting import did_you_mean, quoted
 
 
 @dataclass(frozen=True, slots=True)

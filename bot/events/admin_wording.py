@@ -4,16 +4,16 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from bot.events.rule_words import rule_in_words, span_in_words
 from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.limits import CONTENT, cut, length
 from bot.message.links import native_link, post_link
+from bot.times.rule_words import rule_in_words, span_in_words
 from models.states import ATTENDING, EventState, SignupStatus
 
 if TYPE_CHECKING:
-    from bot.events.recurrence import SeriesRule
     from bot.events.series_spec import ConfigSpec
+    from bot.times.recurrence import SeriesRule
     from models.discord_event_config import DiscordEventConfigMixin
     from models.event import Event
     from models.event_repeater import EventRepeater

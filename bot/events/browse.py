@@ -14,11 +14,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.errors import BotError
 from bot.events.profiles import preferences_of
-from bot.events.series_fields import known_timezones
-from bot.events.typed_time import shown
+from bot.message.choice import Found
 from bot.message.escaping import escape
 from bot.message.folding import folded
 from bot.message.limits import CHOICE_NAME, CHOICES, cut, length
+from bot.times.known_timezones import known_timezones
+from bot.times.typed_time import shown
 from bot.transactions import fetch, in_list, integer
 from models.event import Event
 from models.event_repeater import EventRepeater
@@ -49,14 +50,6 @@ class NoSuchSeriesError(BotError):
     def __init__(self, typed: str) -> None:
         super().__init__(f"There is no series {shown(typed)} here; choose one from the list that appears as you type.")
         self.typed = typed
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One row that may be meant: ``label`` of at most 100 characters is shown, ``value`` is what a command gets."""
-
-    label: str
-    value: str
 
 
 def row_id(typed: str) -> int | None:
@@ -119,7 +112,7 @@ async def zone_for(guild_id: int, user_id: int, *, default: str) -> TypedClock:
     """
     Return by whose clock a moment is read that this person types here: their own where they set one, else the server's.
 
-    For every option that takes a moment: give its ``timezone`` to :func:`bot.events.when.read_moment`, and show its
+    For every option that takes a moment: give its ``timezone`` to :func:`bot.times.when.read_moment`, and show its
     ``notes`` with the time that was read. What belongs to a series keeps the series' own zone. ``default`` is for a
     server that has set up nothing yet.
     """

@@ -15,7 +15,6 @@ from bot.events.one_off import EventSpec, create_event
 from bot.events.requests import given, nowhere_notes
 from bot.events.series_spec import ConfigSpec
 from bot.events.templates import TemplateKind, filled, template_of
-from bot.events.when import Ambiguous, read_moment
 from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.limits import CONTENT, cut
@@ -23,6 +22,7 @@ from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
+from bot.times.when import Ambiguous, read_moment
 from models.event import Event
 from models.guild_settings import GuildSettings
 from models.states import EventState

@@ -8,8 +8,8 @@ import datetime as dt
 from collections.abc import Iterable
 
 from bot.events.generate import rule_of
-from bot.events.recurrence import Occurrence, occurrences
-from bot.events.series_fields import known_timezones
+from bot.times.known_timezones import known_timezones
+from bot.times.recurrence import Occurrence, occurrences
 from models.event_repeater import EventRepeater
 from models.repeater_exception import RepeaterException
 from models.states import ExceptionKind

@@ -18,11 +18,11 @@ import structlog
 from bot import audit
 from bot.events.guild_sync import due_when_made
 from bot.events.posts import mark_changed
-from bot.events.recurrence import Occurrence, SeriesRule, local_today, occurrences
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
 from bot.scheduling.registry import registered
+from bot.times.recurrence import Occurrence, SeriesRule, local_today, occurrences
 from bot.transactions import DATABASE_ERRORS, atomic, fetch, in_list, integer, moment
 from models.discord_event_config import DiscordEventConfigMixin
 from models.event import Event

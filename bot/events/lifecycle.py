@@ -15,7 +15,7 @@ from tortoise.queryset import QuerySet
 
 from bot import audit
 from bot.events.posts import mark_changed
-from bot.events.waiting_line import end_offers
+from bot.events.signups.waiting_line import end_offers
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import (
@@ -51,7 +51,7 @@ async def move(
     Move one event, from the state and times it was read in; False: they changed meanwhile, and nothing is done.
 
     ``actor_user_id`` None: time moved it. ``instance``: the process that did, for the audit. ``also``: the columns that
-    :mod:`bot.events.withdrawal` marks it with; it then was a realignment.
+    :mod:`bot.changes.withdrawal` marks it with; it then was a realignment.
     """
     if event.state not in allowed:
         return False

@@ -15,16 +15,17 @@ import structlog
 
 from bot.errors import BotError
 from bot.events.admin_wording import listed
-from bot.events.browse import Found, find_series, row_id
+from bot.events.browse import find_series, row_id
 from bot.events.profiles import Preferences, opted_out, prefer, preferences_of
-from bot.events.typed_time import shown
 from bot.leases.keys import TIME_CHANGED
+from bot.message.choice import Found
 from bot.message.escaping import escape
 from bot.message.folding import folded
 from bot.message.limits import CHOICE_NAME, CHOICES, cut
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Way
 from bot.scheduling.registry import registered
+from bot.times.typed_time import shown
 from bot.transactions import fetch, in_list, integer
 from models.event_repeater import EventRepeater
 

@@ -6,13 +6,14 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from bot.errors import BotError
-from bot.events.browse import Found, guild_timezone
+from bot.events.browse import guild_timezone
 from bot.events.profiles import prefer, preferences_of
-from bot.events.series_fields import known_timezones
-from bot.events.timezones import search_timezones
-from bot.events.typed_time import shown
+from bot.message.choice import Found
 from bot.message.escaping import escape
 from bot.message.limits import CHOICES
+from bot.times.known_timezones import known_timezones
+from bot.times.timezones import search_timezones
+from bot.times.typed_time import shown
 
 SERVERS_CLOCK: Final = "server"
 """What is given to go back to the server's clock."""

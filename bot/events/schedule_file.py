@@ -16,8 +16,9 @@ from typing import Final, NoReturn
 from pydantic import ValidationError
 
 from bot.errors import BotError
-from bot.events.series_spec import MOST_SHOWN, SeriesSpec, did_you_mean, each_fault, quoted
+from bot.events.series_spec import SeriesSpec, each_fault
 from bot.message.folding import folded
+from bot.message.quoting import MOST_SHOWN, did_you_mean, quoted
 
 MAX_BYTES: Final = 1_000_000
 MAX_SERIES: Final = 1_000

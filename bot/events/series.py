@@ -8,8 +8,9 @@ from tortoise.exceptions import IntegrityError
 from bot import audit
 from bot.errors import BotError
 from bot.events.generate import CASCADED_FIELDS, generate_events_for_repeater
-from bot.events.series_spec import SeriesSpec, quoted
+from bot.events.series_spec import SeriesSpec
 from bot.message.folding import folded
+from bot.message.quoting import quoted
 from bot.transactions import atomic
 from models.event_repeater import EventRepeater
 from models.guild_settings import GuildSettings

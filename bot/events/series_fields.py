@@ -6,17 +6,16 @@ of a sentence that begins with the field and what was found. Bounds: 01-domain.m
 """
 
 import datetime as dt
-import functools
 import re
 import unicodedata
-import zoneinfo
 from collections.abc import Callable
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from bot.events.recurrence import parse_by_day
+from bot.times.known_timezones import known_timezones
+from bot.times.recurrence import parse_by_day
 from models.states import Frequency, MonthEnd
 
 MAX_NAME: Final = 100
@@ -37,8 +36,6 @@ REFUSED: Final = "refused"
 UNKNOWN_TIMEZONE: Final = "unknown_timezone"
 """The type of the fault of naming a zone that the zone database does not have."""
 
-# Named by one machine's settings or by no place: the same key elsewhere means something else, or nothing.
-_NO_PLACE = frozenset({"Factory", "localtime", "posixrules"})
 _EARLIEST, _LATEST = dt.date(1970, 1, 1), dt.date(2999, 12, 31)
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -48,12 +45,6 @@ _ID = re.compile(r"[0-9]{1,19}")
 def refusal(why: str) -> PydanticCustomError:
     """Return the error of a value that was found; ``why`` follows the field and the value, without a full stop."""
     return PydanticCustomError(REFUSED, "{why}", {"why": why})
-
-
-@functools.cache
-def known_timezones() -> frozenset[str]:
-    """Return every IANA key that a series may name; read once a process, since the zone files are many."""
-    return frozenset(zoneinfo.available_timezones() - _NO_PLACE)
 
 
 def checked_by_day(text: str, frequency: Frequency | None) -> str:

@@ -12,15 +12,10 @@ from bot.errors import BotError
 from bot.events.admin_wording import config_lines, says, signups_open
 from bot.events.browse import guild_timezone
 from bot.events.config_options import CONFIG_OPTIONS, config_given
-from bot.events.plain_words import time_in_figures
-from bot.events.recurrence import local_today, occurrences
 from bot.events.requests import given, hours_fields, nowhere_notes
-from bot.events.rule_words import clock_notes, rule_in_words, span_in_words
 from bot.events.series import NameTakenError, create_series, ensure_guild
-from bot.events.series_fields import known_timezones
 from bot.events.series_spec import ConfigSpec, SeriesSpec
 from bot.events.templates import TemplateKind, filled, template_of
-from bot.events.typed_date import AmbiguousDate, in_words, read_date
 from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.folding import folded
@@ -29,6 +24,11 @@ from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
+from bot.times.known_timezones import known_timezones
+from bot.times.plain_words import time_in_figures
+from bot.times.recurrence import local_today, occurrences
+from bot.times.rule_words import clock_notes, rule_in_words, span_in_words
+from bot.times.typed_date import AmbiguousDate, in_words, read_date
 from bot.transactions import atomic
 from models.event import Event
 from models.event_repeater import EventRepeater

@@ -8,12 +8,11 @@ Every fault is found in one pass, so that whoever wrote the file mends it once. 
 import datetime as dt
 import difflib
 import functools
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from bot.events.recurrence import SeriesRule
 from bot.events.series_fields import (
     MAX_DAYS_AHEAD,
     MAX_INTEGER,
@@ -33,16 +32,16 @@ from bot.events.series_fields import (
     TimeOfDay,
     Timezone,
     checked_by_day,
-    known_timezones,
     refusal,
 )
+from bot.message.quoting import MOST_SHOWN, did_you_mean, quoted
+from bot.times.known_timezones import known_timezones
+from bot.times.recurrence import SeriesRule
 from models.states import Frequency, MonthEnd
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-MOST_SHOWN: Final = 60
-"""How many characters of a faulty value a sentence quotes."""
 
 # Of 0 to 1. Below it the nearest zone is a stranger: at 0.6 "localtime" would be taken for Lome.
 _NEAR_ENOUGH = 0.7
@@ -125,7 +124,7 @@ class ScheduleSpec(BaseModel):
 
     @property
     def rule(self) -> SeriesRule:
-        """The schedule fields alone, as :func:`bot.events.recurrence.occurrences` takes them."""
+        """The schedule fields alone, as :func:`bot.times.recurrence.occurrences` takes them."""
         return SeriesRule(
             frequency=self.frequency,
             interval=self.interval,
@@ -166,40 +165,6 @@ def describe_faults(error: ValidationError) -> tuple[str, ...]:
 def each_fault(error: ValidationError, *, spec: type[BaseModel] = SeriesSpec) -> Iterator[str]:
     """Yield what :func:`describe_faults` returns, of any ``spec``, each sentence worked out only when asked for."""
     yield from (_sentence(fault, spec) for fault in error.errors(include_url=False))
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean X?`` for the nearest of ``known``, or a full stop when none is near."""
-    near = difflib.get_close_matches(word[:MOST_SHOWN], list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else "."
-
-
-def quoted(value: object) -> str:
-    """Return a value as a fault quotes it: printable, cut to 60 characters, a list or object by its kind alone."""
-    match value:
-        case None:
-            text = "null"
-        case bool():
-            text = str(value).lower()
-        case str():
-            text = repr(value[: MOST_SHOWN + 1])
-        case int() | float() | dt.date() | dt.time():
-            text = _number_or_time(value)
-        case list():
-            text = f"(a list of {len(value)})"
-        case dict():
-            text = "(an object)"
-        case _:
-            text = f"(a {type(value).__name__})"
-    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
-
-
-def _number_or_time(value: float | dt.date | dt.time) -> str:
-    try:
-        return str(value)
-    except ValueError:
-        # Python writes no whole number of more than 4,300 digits.
-        return "(a number of thousands of digits)"
 
 
 def _sentence(fault: "ErrorDetails", spec: type[BaseModel]) -> str:

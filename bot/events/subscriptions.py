@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import structlog
 
 from bot.errors import GoneError
-from bot.events.browse import Found
 from bot.events.profiles import preferences_of
+from bot.message.choice import Found
 from bot.message.escaping import escape
 from bot.message.folding import folded
 from bot.message.limits import CHOICES

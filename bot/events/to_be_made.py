@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from bot.events.generate import Planned, excepted_dates, new_event, rule_of, wanted_slots
-from bot.events.recurrence import local_today
+from bot.times.recurrence import local_today
 from models.event import Event
 from models.event_repeater import EventRepeater
 

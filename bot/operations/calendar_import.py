@@ -4,10 +4,10 @@ import datetime as dt
 from pathlib import Path
 from typing import Final
 
+from bot.calendars.lines import looks_like_calendar
+from bot.calendars.storing import plan_of, read_for, store
+from bot.calendars.wording import plain_preview
 from bot.errors import BotError
-from bot.events.calendar_import import plan_of, read_for, store
-from bot.events.calendar_lines import looks_like_calendar
-from bot.events.calendar_wording import plain_preview
 from bot.operations.guild_channels import GuildChannels, set_channels
 from bot.operations.schedule_import import Imported
 from bot.transactions import atomic

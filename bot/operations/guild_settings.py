@@ -13,11 +13,11 @@ from bot import audit
 from bot.errors import BotError
 from bot.events.profiles import DEFAULT_LENGTH, MOST_FIELDS
 from bot.events.series import ensure_guild
-from bot.events.series_fields import known_timezones
-from bot.events.typed_time import shown
 from bot.message.escaping import escape
 from bot.message.folding import folded
 from bot.message.limits import length
+from bot.times.known_timezones import known_timezones
+from bot.times.typed_time import shown
 from bot.transactions import atomic
 from models.guild_settings import GuildSettings
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot import audit
-from bot.events.browse import Found
 from bot.events.series import ensure_guild
 from bot.events.templates import (
     TemplateKind,
@@ -18,6 +17,7 @@ from bot.events.templates import (
     template_of,
     value_in_words,
 )
+from bot.message.choice import Found
 from bot.message.escaping import escape
 from bot.message.folding import folded
 from bot.message.limits import CHOICES

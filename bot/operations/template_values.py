@@ -7,12 +7,12 @@ from typing import Final, get_args
 
 from bot.errors import BotError
 from bot.events import event_requests, series_requests
-from bot.events.browse import Found
 from bot.events.templates import TemplateKind, groups, is_reminder, nothing_in_words, option_of
-from bot.events.typed_time import shown
+from bot.message.choice import Found
 from bot.message.escaping import escape
 from bot.message.folding import folded
 from bot.message.limits import CHOICES
+from bot.times.typed_time import shown
 
 OPTIONS: Final = {TemplateKind.SERIES: series_requests.OPTIONS, TemplateKind.EVENT: event_requests.OPTIONS}
 """What people know the fields as: the names of the options of the commands that a template fills in for."""

@@ -15,7 +15,7 @@ from models.states import EventState, SignupStatus
 if TYPE_CHECKING:
     import datetime as dt
 
-    from bot.events.signups import People, Person
+    from bot.events.signups.sign_up import People, Person
     from models.event import Event
 
 _COLORS = {

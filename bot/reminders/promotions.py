@@ -16,7 +16,7 @@ import structlog
 from bot.clock import Clock
 from bot.dm_queue.job import DmJob, JobEnd, JobKind
 from bot.dm_queue.queue import DmQueue
-from bot.events.attendee_roles import MemberPort
+from bot.events.signups.attendee_roles import MemberPort
 from bot.leases.failures import PERMANENT, ErrorClass
 from bot.leases.keys import PROMOTION, MessageKey
 from bot.leases.reports import SendReport, SendResult, WithdrawnError

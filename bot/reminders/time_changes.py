@@ -13,11 +13,11 @@ from typing import Final
 
 import structlog
 
+from bot.changes.event_time import TOLD
 from bot.clock import Clock, LeaseClock
 from bot.dm_queue.fan_out import FanOuts
 from bot.dm_queue.fan_out_plan import FanOutPlan, Standing
 from bot.dm_queue.job import JobKind
-from bot.events.event_time import TOLD
 from bot.events.lifecycle import OPEN_FOR_PEOPLE
 from bot.events.notifications import silenced
 from bot.leases import ledger

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dateutil.rrule import rrule
 
-from bot.events.recurrence import SeriesRule, occurrences
+from bot.times.recurrence import SeriesRule, occurrences
 from models.states import Frequency, MonthEnd
 from tests.bench.measure import MILLISECONDS, Goal, Line, interleaved
 from tests.schedules import Entry, _rule, mixed_schedule

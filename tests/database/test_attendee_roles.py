@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from bot.clock import ManualClock
-from bot.events.attendee_roles import RoleError, RoleFault
-from bot.events.signup_rules import Press
+from bot.events.signups.attendee_roles import RoleError, RoleFault
+from bot.events.signups.rules import Press
 from bot.scheduling.bodies import OPEN_SCHEDULED_SIGNUPS, SYNC_ATTENDEE_ROLES
 from models.event import Event
 from models.event_signup import EventSignup

@@ -8,10 +8,10 @@ from unittest.mock import patch
 
 import pytest
 
-from bot.events import calendar_import
-from bot.events.calendar_desk import CalendarDesk, exported, own_calendar
-from bot.events.calendar_file import CalendarFile
-from bot.events.calendar_import import Plan, PlanChangedError, Stored, plan_of, read_for, store
+from bot.calendars import storing as calendar_import
+from bot.calendars.desk import CalendarDesk, exported, own_calendar
+from bot.calendars.file import CalendarFile
+from bot.calendars.storing import Plan, PlanChangedError, Stored, plan_of, read_for, store
 from bot.events.exceptions import note_moved, note_skipped
 from bot.events.generate import generate_events_for_repeater
 from bot.events.series import create_series

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from bot.changes.series_edit import SeriesEditing, Wish
 from bot.clock import ManualClock
 from bot.events.generate import generate_events_for_repeater
-from bot.events.series_edit import SeriesEditing, Wish
 from bot.leases import ledger, sweep
 from bot.leases.event_rows import event_sources
 from bot.leases.ledger import Claim, Lease

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.changes.event_edit import EventChanges, EventEdits
+from bot.changes.stale import NotAheadError, StaleError
 from bot.errors import BotError
-from bot.events.event_edit import EventChanges, EventEdits
 from bot.events.generate import generate_events_for_repeater
 from bot.events.lifecycle import Lifecycle
-from bot.events.stale import NotAheadError, StaleError
 from bot.message.proposal import NOTHING_CHANGED, Reply
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.changes.event_time import EventTimes
+from bot.changes.stale import StaleError
 from bot.clock import ManualClock
 from bot.errors import BotError
-from bot.events.event_time import EventTimes
 from bot.events.generate import Generator, generate_events_for_repeater
-from bot.events.stale import StaleError
 from bot.message.outgoing import OutgoingMessage
 from bot.message.proposal import NOTHING_CHANGED, Proposal, Reply
 from bot.scheduling.agenda import Agenda

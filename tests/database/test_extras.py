@@ -5,11 +5,11 @@ import datetime as dt
 
 import pytest
 
+from bot.changes.extras import ExtraEvents, ExtraTakenError
+from bot.changes.series_sync import sync_future_events
+from bot.changes.stale import StaleError
 from bot.errors import BotError
-from bot.events.extras import ExtraEvents, ExtraTakenError
 from bot.events.generate import CASCADED_FIELDS, Generator, generate_events_for_repeater
-from bot.events.series_sync import sync_future_events
-from bot.events.stale import StaleError
 from bot.message.proposal import NOTHING_CHANGED, Proposal, Reply
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS

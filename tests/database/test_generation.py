@@ -11,12 +11,12 @@ from tortoise.exceptions import OperationalError
 from bot.clock import ManualClock
 from bot.events import generate
 from bot.events.generate import Generator, Planned, generate_events_for_repeater, wanted_slots
-from bot.events.recurrence import Occurrence, SeriesRule, occurrences
 from bot.events.series import create_series
 from bot.events.series_spec import SeriesSpec
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, GENERATE_UPCOMING_EVENTS, OPEN_SCHEDULED_SIGNUPS
+from bot.times.recurrence import Occurrence, SeriesRule, occurrences
 from models.event import Event
 from models.event_repeater import EventRepeater
 from models.guild_settings import GuildSettings

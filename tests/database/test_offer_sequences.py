@@ -23,10 +23,10 @@ from bot.clock import ManualClock
 from bot.database import opened
 from bot.dm_queue.worker import DmQueueOptions
 from bot.errors import BotError
-from bot.events.signup_desk import SignupDesk
-from bot.events.signup_rules import Press
-from bot.events.signups import people_of
-from bot.events.waiting_line import PASSED, promote
+from bot.events.signups.desk import SignupDesk
+from bot.events.signups.rules import Press
+from bot.events.signups.sign_up import people_of
+from bot.events.signups.waiting_line import PASSED, promote
 from bot.message.proposal import Proposal
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import DRAIN_DM_QUEUE, OPEN_SCHEDULED_SIGNUPS, TELL_PROMOTIONS

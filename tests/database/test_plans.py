@@ -22,10 +22,10 @@ from bot.clock import InjectedLeaseClock, ManualClock
 from bot.dm_queue.channel_book import DmChannelBook
 from bot.events.notifications import switches
 from bot.events.profiles import profile_of
-from bot.events.signup_rules import Press
-from bot.events.signups import people_of
+from bot.events.signups.rules import Press
+from bot.events.signups.sign_up import people_of
+from bot.events.signups.waiting_line import end_offers
 from bot.events.subscriptions import subscriptions_of
-from bot.events.waiting_line import end_offers
 from bot.leases import failed_rows, fan_out_rows, ledger
 from bot.leases.failures import ErrorClass
 from bot.leases.keys import ATTENDANCE_POST, MessageKey

@@ -11,9 +11,9 @@ from bot.bootstrap import ServiceOptions
 from bot.clock import ManualClock
 from bot.database import opened
 from bot.errors import BotError
-from bot.events.signup_rules import OfferOverError, Press, RemovedError, RoleRequiredError
-from bot.events.signups import SignupAnswer, Signups, people_of
-from bot.events.waiting_line import PASSED, end_offers, fill_places, promote, wake_after_promotion
+from bot.events.signups.rules import OfferOverError, Press, RemovedError, RoleRequiredError
+from bot.events.signups.sign_up import SignupAnswer, Signups, people_of
+from bot.events.signups.waiting_line import PASSED, end_offers, fill_places, promote, wake_after_promotion
 from bot.leases.failures import ErrorClass
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import (
@@ -524,7 +524,7 @@ async def test_one_event_whose_offers_cannot_be_ended_stops_no_other(
             raise RuntimeError("planted")
         return await fill_places(event, **options)
 
-    monkeypatch.setattr("bot.events.waiting_line.fill_places", _fails_for_one)
+    monkeypatch.setattr("bot.events.signups.waiting_line.fill_places", _fails_for_one)
     await bot.run(OPEN_SCHEDULED_SIGNUPS)
 
     assert (await world.row(BRUNO)).offered_until == NOW + 30 * MINUTE

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
+from bot.changes.realign import RealignPlan
+from bot.changes.series_edit import SeriesEditing, Wish
+from bot.changes.series_edit_request import Clearing, SeriesEditDesk, SeriesEditRequest
+from bot.changes.series_split import SeriesSplitting
+from bot.changes.series_state import pause_series
+from bot.changes.series_sync import plan_of, sync_future_events
+from bot.changes.stale import StaleError
 from bot.clock import ManualClock
 from bot.errors import BotError
 from bot.events.browse import NoSuchSeriesError
 from bot.events.event_moves import EventMove, EventMoves
 from bot.events.generate import generate_events_for_repeater
-from bot.events.realign import RealignPlan
-from bot.events.series_edit import SeriesEditing, Wish
-from bot.events.series_edit_request import Clearing, SeriesEditDesk, SeriesEditRequest
 from bot.events.series_requests import SeriesNameTakenError
-from bot.events.series_split import SeriesSplitting
-from bot.events.series_state import pause_series
-from bot.events.series_sync import plan_of, sync_future_events
-from bot.events.stale import StaleError
 from bot.message.limits import CONTENT, length
 from bot.message.proposal import NOTHING_CHANGED, Proposal, Reply
 from bot.scheduling.agenda import Agenda

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from bot.changes.event_time import EventTimes
+from bot.changes.series_removal import SeriesRemoval
+from bot.changes.stale import StaleError
 from bot.errors import BotError
-from bot.events.event_time import EventTimes
 from bot.events.generate import Generator, generate_events_for_repeater
-from bot.events.series_removal import SeriesRemoval
-from bot.events.stale import StaleError
 from bot.message.proposal import NOTHING_CHANGED, Reply
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import SYNC_DISCORD_EVENTS

@@ -5,13 +5,13 @@ import datetime as dt
 
 import pytest
 
+from bot.changes.event_time import EventTimes
+from bot.changes.series_skips import SeriesSkips, search_dates
+from bot.changes.skip_plan import NoOccurrenceError
+from bot.changes.stale import StaleError
 from bot.errors import BotError
 from bot.events.event_moves import EventMoves
-from bot.events.event_time import EventTimes
 from bot.events.generate import Generator, generate_events_for_repeater
-from bot.events.series_skips import SeriesSkips, search_dates
-from bot.events.skip_plan import NoOccurrenceError
-from bot.events.stale import StaleError
 from bot.message.proposal import Proposal, Reply
 from bot.scheduling.agenda import Agenda
 from models.audit_log import AuditLog

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from bot.changes.series_edit import SeriesEditing, Wish
+from bot.changes.series_edit_request import SeriesEditDesk, SeriesEditRequest
+from bot.changes.series_split import SeriesSplitting
 from bot.errors import BotError
 from bot.events import profiles
 from bot.events.exceptions import note_skipped
 from bot.events.generate import Generator, generate_events_for_repeater
-from bot.events.series_edit import SeriesEditing, Wish
-from bot.events.series_edit_request import SeriesEditDesk, SeriesEditRequest
-from bot.events.series_split import SeriesSplitting
 from bot.events.subscriptions import subscribe
 from bot.message.proposal import Proposal
 from bot.scheduling.agenda import Agenda

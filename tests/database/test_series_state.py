@@ -5,9 +5,9 @@ import datetime as dt
 
 import pytest
 
+from bot.changes.series_state import pause_series, resume_series
 from bot.errors import BotError
 from bot.events.generate import Generator, generate_events_for_repeater
-from bot.events.series_state import pause_series, resume_series
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS
 from models.audit_log import AuditLog

@@ -9,10 +9,10 @@ import pytest
 
 from bot.errors import BotError
 from bot.events.browse import NoSuchEventError
-from bot.events.signup_desk import SignupDesk
-from bot.events.signup_lists import COLUMNS, csv_of, list_of
-from bot.events.signup_rules import Press, RemovedError
-from bot.events.signups import Signups, people_of
+from bot.events.signups.desk import SignupDesk
+from bot.events.signups.lists import COLUMNS, csv_of, list_of
+from bot.events.signups.rules import Press, RemovedError
+from bot.events.signups.sign_up import Signups, people_of
 from bot.message.limits import CONTENT, length
 from bot.message.proposal import NOTHING_CHANGED, Proposal, Reply
 from bot.scheduling.agenda import Agenda
@@ -344,7 +344,7 @@ async def test_a_removal_whose_audit_fails_did_not_happen(database: str, monkeyp
     async def _fails(*_: object, **__: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("bot.events.signup_desk.audit.record", _fails)
+    monkeypatch.setattr("bot.events.signups.desk.audit.record", _fails)
     before = await EventSignup.all().order_by("id").values()
 
     with pytest.raises(OSError, match="disk full"):

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from bot.database import opened
 from bot.errors import BotError
-from bot.events.signup_rules import Press
-from bot.events.signups import Signups, people_of
-from bot.events.waiting_line import fill_places
+from bot.events.signups.rules import Press
+from bot.events.signups.sign_up import Signups, people_of
+from bot.events.signups.waiting_line import fill_places
 from bot.scheduling.agenda import Agenda
 from bot.transactions import atomic
 from models.event import Event

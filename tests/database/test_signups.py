@@ -12,7 +12,7 @@ from tortoise.exceptions import OperationalError
 from bot.clock import ManualClock
 from bot.database import opened
 from bot.errors import BotError
-from bot.events.signup_rules import (
+from bot.events.signups.rules import (
     EventGoneError,
     FrozenError,
     NotAskedError,
@@ -23,8 +23,8 @@ from bot.events.signup_rules import (
     SignupsClosedError,
     SignupsNotOpenError,
 )
-from bot.events.signups import People, Person, SignupAnswer, Signups, guild_of_event, people_of
-from bot.events.waiting_line import fill_places
+from bot.events.signups.sign_up import People, Person, SignupAnswer, Signups, guild_of_event, people_of
+from bot.events.signups.waiting_line import fill_places
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import SYNC_DISCORD_EVENTS
@@ -528,7 +528,7 @@ async def test_a_press_whose_mark_on_the_post_fails_did_not_happen(
     async def _fails(*args: object, **fields: object) -> None:
         raise OperationalError("disk full")
 
-    monkeypatch.setattr("bot.events.signups.mark_changed", _fails)
+    monkeypatch.setattr("bot.events.signups.sign_up.mark_changed", _fails)
 
     with pytest.raises(OperationalError):
         await press(ADA, CANT)

@@ -4,8 +4,8 @@ import datetime as dt
 
 import pytest
 
+from bot.changes.event_time import EventTimes
 from bot.clock import ManualClock
-from bot.events.event_time import EventTimes
 from bot.leases.failures import ErrorClass
 from bot.message.outgoing import OutgoingMessage
 from bot.reminders import markers

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bot.changes.withdrawal import Removal, revive, withdraw, withdraw_all
 from bot.clock import InjectedLeaseClock, ManualClock
-from bot.events.withdrawal import Removal, revive, withdraw, withdraw_all
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import MessageKey
 from bot.leases.ledger import Claim, claim_lease, finalize_failed, finalize_sent

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.delivery.member_roles import MemberRoles
-from bot.events.attendee_roles import RoleError, RoleFault
+from bot.events.signups.attendee_roles import RoleError, RoleFault
 from tests.discord.acting import Stage
 
 

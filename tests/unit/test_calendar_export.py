@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from icalendar import Calendar
 
-from bot.events.calendar_entries import EventEntry, SeriesEntry, Told
-from bot.events.calendar_export import calendar_file
-from bot.events.recurrence import SeriesRule, occurrences
+from bot.calendars.entries import EventEntry, SeriesEntry, Told
+from bot.calendars.export import calendar_file
 from bot.events.series_spec import SeriesSpec
+from bot.times.recurrence import SeriesRule, occurrences
 from models.states import Frequency, MonthEnd
 from tests.calendars import FROM, NOW, TO, TOLD, own_instants, read, read_instants, series, within
 from tests.schedules import community_meetings, mixed_schedule

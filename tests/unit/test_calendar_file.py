@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bot.calendars.lines import MAX_ENTRIES, CalendarFileError
 from bot.errors import BotError
-from bot.events.calendar_lines import MAX_ENTRIES, CalendarFileError
-from bot.events.recurrence import occurrences
+from bot.times.recurrence import occurrences
 from models.states import Frequency, MonthEnd
 from tests.calendars import FROM, TO, read, vcalendar
 

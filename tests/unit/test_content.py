@@ -7,7 +7,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.events.signups import People, Person
+from bot.events.signups.sign_up import People, Person
 from bot.message import limits
 from bot.message.lists import listed
 from bot.message.outgoing import ButtonStyle, OutgoingMessage

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.events.plain_words import time_in_figures
-from bot.events.typed_date import AmbiguousDate, ReadDate, read_date
-from bot.events.typed_time import WhenError
-from bot.events.when import Ambiguous, Read, TimeInGapError, UnreadableTimeError, read_moment
+from bot.times.plain_words import time_in_figures
+from bot.times.typed_date import AmbiguousDate, ReadDate, read_date
+from bot.times.typed_time import WhenError
+from bot.times.when import Ambiguous, Read, TimeInGapError, UnreadableTimeError, read_moment
 from tests.builders import utc
 
 # A Wednesday, six in the evening in Berlin.

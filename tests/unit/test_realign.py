@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bot.events.realign import Move, RealignPlan, Staying, Stays, StoredEvent, plan
-from bot.events.recurrence import Occurrence, SeriesRule, local_today, occurrences
+from bot.changes.realign import Move, RealignPlan, Staying, Stays, StoredEvent, plan
+from bot.times.recurrence import Occurrence, SeriesRule, local_today, occurrences
 from models.states import EventState, Frequency, MonthEnd
 
 NOW = dt.datetime(2026, 3, 2, 12, 0, tzinfo=dt.UTC)  # a Monday

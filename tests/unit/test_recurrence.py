@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.events.recurrence import (
+from bot.times.recurrence import (
     ByDay,
     Occurrence,
     SeriesRule,

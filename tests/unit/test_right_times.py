@@ -9,7 +9,7 @@ import datetime as dt
 
 import pytest
 
-from bot.events.recurrence import SeriesRule, occurrences
+from bot.times.recurrence import SeriesRule, occurrences
 from models.states import Frequency, MonthEnd
 
 DAILY, WEEKLY, MONTHLY, YEARLY = Frequency

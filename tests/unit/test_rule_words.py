@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bot.events.recurrence import SeriesRule
-from bot.events.rule_words import clock_notes, rule_in_words, span_in_words
+from bot.times.recurrence import SeriesRule
+from bot.times.rule_words import clock_notes, rule_in_words, span_in_words
 from models.states import Frequency, MonthEnd
 
 START = dt.date(2026, 3, 1)

@@ -4,8 +4,8 @@ import datetime as dt
 
 import pytest
 
-from bot.events.recurrence import occurrences
 from bot.events.series_spec import SeriesSpec
+from bot.times.recurrence import occurrences
 from tests.schedules import Entry, community_meetings, expected_announcements, expected_occurrences, mixed_schedule
 
 MIXED = mixed_schedule()["series"]

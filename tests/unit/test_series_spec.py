@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bot.events.recurrence import SeriesRule
-from bot.events.series_fields import known_timezones
-from bot.events.series_spec import SeriesSpec, describe_faults, did_you_mean, quoted
+from bot.events.series_spec import SeriesSpec, describe_faults
+from bot.message.quoting import did_you_mean, quoted
+from bot.times.known_timezones import known_timezones
+from bot.times.recurrence import SeriesRule
 from models.states import Frequency, MonthEnd
 
 LEAST: dict[str, object] = {

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.events.series_fields import known_timezones
-from bot.events.timezones import search_timezones
-from bot.events.zone_cities import CITIES
 from bot.message.limits import CHOICE_NAME, length
+from bot.times.known_timezones import known_timezones
+from bot.times.timezones import search_timezones
+from bot.times.zone_cities import CITIES
 from tests.builders import utc
 
 NOW = utc("2026-03-01 12:00")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.events.typed_date import AmbiguousDate, ReadDate, in_words, read_date
-from bot.events.typed_time import WhenError
+from bot.times.typed_date import AmbiguousDate, ReadDate, in_words, read_date
+from bot.times.typed_time import WhenError
 
 TODAY = dt.date(2026, 3, 1)
 

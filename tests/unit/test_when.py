@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.events.series_fields import known_timezones
-from bot.events.when import (
+from bot.times.known_timezones import known_timezones
+from bot.times.when import (
     Ambiguous,
     PastTimeError,
     Read,

@@ -15,7 +15,7 @@ from bot.bootstrap import ServiceOptions
 from bot.clock import ManualClock
 from bot.dm_queue.circuit_breaker import BreakerOptions
 from bot.dm_queue.worker import DmQueueOptions
-from bot.events.signup_rules import Press
+from bot.events.signups.rules import Press
 from bot.leases.failures import ErrorClass
 from bot.leases.ports import Delivered, Target
 from bot.message.outgoing import OutgoingMessage

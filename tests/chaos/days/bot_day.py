@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from bot.changes.series_state import pause_series, resume_series
 from bot.client import COMMAND_COGS
 from bot.database import opened
 from bot.demo.people import PROFILE_FIELDS, member_names
@@ -16,8 +17,7 @@ from bot.events.event_moves import EventMove, EventMoves
 from bot.events.event_requests import EventDesk, EventRequest
 from bot.events.schedule_file import read_schedule
 from bot.events.series import create_series
-from bot.events.series_state import pause_series, resume_series
-from bot.events.signup_rules import Press
+from bot.events.signups.rules import Press
 from bot.events.subscriptions import subscribe, unsubscribe
 from bot.leases.keys import OPS_NOTE
 from bot.message.proposal import Proposal, Reply

@@ -11,7 +11,7 @@ import random
 from zoneinfo import ZoneInfo
 
 from bot.demo.fault_plan import Fault, FaultKind
-from bot.events.signup_rules import Press
+from bot.events.signups.rules import Press
 from tests.chaos.days.bot_days import run_days
 from tests.chaos.days.day_plan import Act, ActKind, DayPlan, Entry, reminders
 from tests.chaos.proof import Figures, Finding, Proof, Share, none_of

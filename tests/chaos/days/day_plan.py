@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from bot.demo.fault_plan import Fault, FaultKind, plan_faults
-from bot.events.signup_rules import Press
+from bot.events.signups.rules import Press
 
 if TYPE_CHECKING:
     from collections.abc import Callable

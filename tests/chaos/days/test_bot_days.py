@@ -18,8 +18,7 @@ from bot.demo.fault_plan import Fault, FaultKind
 from bot.demo.trace import Trace
 from bot.demo.troubled_life import Disturbance
 from bot.events import generate
-from bot.events.recurrence import Occurrence, SeriesRule
-from bot.events.signup_rules import Press
+from bot.events.signups.rules import Press
 from bot.leases import ledger
 from bot.leases.keys import MessageKey
 from bot.leases.parents import ParentLeases
@@ -30,6 +29,7 @@ from bot.reminders import fire
 from bot.reminders.fire import ReminderClerk
 from bot.reminders.post_upkeep import PostUpkeep
 from bot.scheduling.registry import REMINDERS
+from bot.times.recurrence import Occurrence, SeriesRule
 from bot.transactions import Dialect, fetch
 from models.event import Event
 from models.states import EventState

@@ -25,7 +25,8 @@ from bot.dm_queue.breaker_record import BreakerRecord
 from bot.dm_queue.channel_book import DmChannelBook
 from bot.dm_queue.fan_out import FanOuts
 from bot.dm_queue.worker import DmWorker
-from bot.events import generate, lifecycle, signups
+from bot.events import generate, lifecycle
+from bot.events.signups import sign_up
 from bot.leases import fan_out_rows, ledger
 from bot.leases.instances import InstanceRegister
 from bot.leases.keys import EVENT_REPOST, NATIVE_EVENT, OPS_NOTE, SIDE_POSTS, MessageKey
@@ -213,8 +214,8 @@ _WRAPPED: tuple[tuple[Any, str, Told | None, Told | None], ...] = (
     (ledger, "record_unsent", None, _at("missing")),
     (ReminderClerk, "_record_guild", None, lambda _, __, ___, ____, count: "missed" if count else None),
     (lifecycle, "mark_changed", None, _at("moving")),
-    (signups, "mark_changed", None, _at("pressing")),
-    (signups.Signups, "press", None, _at("pressed")),
+    (sign_up, "mark_changed", None, _at("pressing")),
+    (sign_up.Signups, "press", None, _at("pressed")),
     (Sweeper, "sweep_stale_discord_leases", _at("sweep"), _at("swept")),
     (InstanceRegister, "enter", None, _at("entered")),
     (BreakerRecord, "closed", None, _at("started")),

@@ -26,7 +26,7 @@ from bot import client
 from bot.client import TocsinBot, point_to
 from bot.clock import InjectedLeaseClock
 from bot.database import MODEL_MODULES, opened
-from bot.events.signup_rules import Press
+from bot.events.signups.rules import Press
 from tests.chaos.deaths.common_clock import CommonClock
 from tests.chaos.deaths.crash_points import CrashPoints, Step
 from tests.chaos.deaths.hand_driven_loops import HandDrivenLoops, Happening

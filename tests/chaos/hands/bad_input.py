@@ -16,7 +16,7 @@ import hypothesis
 from discord import AppCommandOptionType as Kind
 from hypothesis import strategies as st
 
-from bot.events.calendar_lines import looks_like_calendar
+from bot.calendars.lines import looks_like_calendar
 from bot.events.schedule_file import read_schedule
 from bot.message.custom_ids import Verb, encode
 from bot.operations.calendar_import import import_calendar

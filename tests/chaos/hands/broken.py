@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import patch
 
+import bot
+import cogs
+
 
 @contextlib.contextmanager
 def everywhere(function: Callable[..., Any], instead: Callable[..., Any]) -> Iterator[None]:
@@ -24,6 +27,8 @@ def everywhere(function: Callable[..., Any], instead: Callable[..., Any]) -> Ite
 
 def _import_all() -> None:
     """Import every module that answers people: one imported meanwhile would keep the broken function for good."""
-    for package in ("bot.events", "bot.reminders", "bot.operations", "bot.message", "cogs"):
-        for one in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
-            importlib.import_module(one.name)
+    for package in (bot, cogs):
+        for one in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            # The command line is no answer, and runs on import.
+            if not one.name.endswith("__main__"):
+                importlib.import_module(one.name)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from bot.clock import ManualClock
 from bot.events.generate import rule_of
-from bot.events.recurrence import Occurrence, local_today, occurrences
 from bot.leases.failures import ErrorClass
 from bot.reminders.tasks import ANNOUNCEMENT
+from bot.times.recurrence import Occurrence, local_today, occurrences
 from models.discord_message_log import DiscordMessageLog
 from models.event import Event
 from models.event_repeater import EventRepeater

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from bot.bootstrap import ServiceOptions
+from bot.changes.event_time import EventTimes
+from bot.changes.extras import ExtraEvents
+from bot.changes.series_edit import SeriesEditing, Wish
+from bot.changes.series_skips import SeriesSkips
+from bot.changes.series_state import pause_series, resume_series
 from bot.clock import ManualClock
 from bot.errors import BotError
 from bot.events.event_moves import EventMove, EventMoves
-from bot.events.event_time import EventTimes
-from bot.events.extras import ExtraEvents
-from bot.events.series_edit import SeriesEditing, Wish
-from bot.events.series_skips import SeriesSkips
-from bot.events.series_state import pause_series, resume_series
 from bot.leases.ports import Delivered, Target
 from bot.message.outgoing import OutgoingMessage
 from bot.message.proposal import Proposal, Reply

@@ -6,9 +6,9 @@ from unittest.mock import patch
 
 import pytest
 
+from bot.changes import series_edit, series_sync, withdrawal
+from bot.changes.series_sync import sync_future_events
 from bot.database import opened
-from bot.events import series_edit, series_sync, withdrawal
-from bot.events.series_sync import sync_future_events
 from bot.transactions import Dialect
 from models.event import Event
 from models.event_repeater import EventRepeater

@@ -1,0 +1,282 @@
+"""One event of a calendar file in our own terms: its words, its time, its settings, and its series if it returns."""
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from bot.calendars.entries import CARRIED, DAYS_AHEAD, SETTINGS, Changed, Told
+from bot.calendars.lines import Component, EntryRefusedError
+from bot.calendars.rule_reading import read_rule
+from bot.calendars.values import Moment, Zones, duration_of, parts_of
+from bot.events.one_off import EventSpec
+from bot.events.series_fields import MAX_DESCRIPTION, MAX_NAME
+from bot.events.series_spec import SeriesSpec, each_fault
+from bot.message.limits import cut
+from bot.times.recurrence import Occurrence, SeriesRule, occurrences
+
+Spec = TypeVar("Spec", bound=BaseModel)
+Defaults = Mapping[str, object]
+
+MAX_UID: Final = 255
+_DEFAULT_MINUTES: Final = 120
+_MINUTES: Final = "duration_minutes"
+_SIGNUP_REMINDER: Final = "discord_signup_reminder"
+# What a cut text may be made of; no more of a huge one is looked at.
+_LOOKED_AT: Final = 4_000
+_PROPERTIES: Final[Mapping[str, str]] = {
+    "name": "SUMMARY",
+    "description": "DESCRIPTION",
+    _MINUTES: "DURATION in minutes",
+    "scheduled_at": "DTSTART",
+    "starts_at": "DTSTART",
+    "ends_at": "UNTIL",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One VEVENT with its number in the file, from 1, and the zones of its calendar."""
+
+    number: int
+    component: Component
+    zones: Zones
+
+    @property
+    def uid(self) -> str:
+        """What the calendar calls it, and its overrides with it."""
+        return self.component.text("UID").strip()
+
+    @property
+    def title(self) -> str:
+        """Its name, on one line, as long as ours may be."""
+        return cut(" ".join(self.component.text("SUMMARY")[:_LOOKED_AT].split()), MAX_NAME)
+
+    @property
+    def sequence(self) -> int:
+        """How often its author changed it."""
+        text = self.component.text("SEQUENCE").strip()
+        return int(text) if text.isascii() and text.isdigit() and len(text) < MAX_UID else 0
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it does not take place."""
+        return self.component.text("STATUS").strip().upper() == "CANCELLED"
+
+    @property
+    def is_override(self) -> bool:
+        """Whether it is one occurrence of a series, by itself."""
+        return "RECURRENCE-ID" in self.component.properties
+
+    @property
+    def listed(self) -> int:
+        """How many dates it lists beside its rule."""
+        found = self.component.properties
+        return sum(one.value.count(",") + 1 for name in ("EXDATE", "RDATE") for one in found.get(name, ()))
+
+    @property
+    def returns(self) -> bool:
+        """Whether it has a rule."""
+        return bool(self.component.properties.keys() & {"RRULE", "EXRULE"})
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedEvent:
+    """
+    A single event that was read; ``series_uid`` is the series that it says it belongs to.
+
+    ``asks``: whether the series' subscribers are asked to sign up, as its own settings say; None: it has none, so that
+    those of its series hold.
+    """
+
+    number: int
+    uid: str
+    spec: EventSpec
+    series_uid: str | None = None
+    asks: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedSeries:
+    """A series that was read, with the dates that it leaves out, what is changed, and when it takes place besides."""
+
+    number: int
+    uid: str
+    spec: SeriesSpec
+    left_out: frozenset[dt.date]
+    changed: tuple[Changed, ...]
+    extras: tuple[dt.datetime, ...]
+
+
+def events_of(entry: Entry, defaults: Defaults) -> Iterator[ImportedEvent]:
+    """
+    Yield the event of an entry without a rule, and one more for each further date that it lists.
+
+    Raises:
+        EntryRefusedError: it has no place here.
+    """
+    start = _start_of(entry)
+    told = _told(entry, start, defaults.get(_MINUTES))
+    related = entry.component.text("RELATED-TO").strip() or None
+    settings = dict(_settings(entry, defaults))
+    asks = None
+    if related is not None:
+        # A single event cannot ask the subscribers of a series; as an extra of one it can.
+        asks = settings.pop(_SIGNUP_REMINDER, False) is True if SETTINGS in entry.component.properties else None
+    left_out = {one.instant for one in _moments(entry, "EXDATE")}
+    further = [one.instant for one in _moments(entry, "RDATE")]
+    for instant in sorted({start.instant, *further} - left_out):
+        # A listed date has no UID of its own.
+        own = entry.is_override or instant != start.instant
+        uid = f"{entry.uid}/{instant:%Y%m%dT%H%M%SZ}" if own else entry.uid
+        if len(uid) > MAX_UID:
+            raise EntryRefusedError(f"its UID has more than {MAX_UID} characters with the date")
+        spec = _checked(EventSpec, {**settings, **_words(told), "scheduled_at": instant})
+        yield ImportedEvent(entry.number, uid, spec, related, asks)
+
+
+def series_of(entry: Entry, defaults: Defaults) -> ImportedSeries:
+    """
+    Return the series of an entry with a rule, without what its overrides say.
+
+    Raises:
+        EntryRefusedError: it has no place here.
+    """
+    start = _start_of(entry)
+    rules = entry.component.properties.get("RRULE", [])
+    if len(rules) != 1 or "EXRULE" in entry.component.properties:
+        raise EntryRefusedError("it has several rules, or one of what to leave out; a series has one rule")
+    if start.local.second:
+        raise EntryRefusedError(f"it begins at {start.local.time()}; a series begins on a whole minute")
+    read = read_rule(parts_of(rules[0]), start.local, start.timezone)
+    left_out, extras = _besides(entry, read.rule)
+    rule = read.rule
+    schedule = {
+        "frequency": rule.frequency,
+        "interval": rule.interval,
+        "day_of_week": rule.day_of_week,
+        "time_of_day": rule.time_of_day,
+        "timezone": rule.timezone,
+        "starts_at": rule.starts_at,
+        "ends_at": rule.ends_at,
+        "month_end": rule.month_end,
+    }
+    told = _told(entry, start, defaults.get(_MINUTES))
+    spec = _checked(SeriesSpec, {**_settings(entry, defaults), **_words(told), **schedule})
+    return ImportedSeries(entry.number, entry.uid, spec, left_out | frozenset(read.before), (), extras)
+
+
+def change_of(entry: Entry, series: ImportedSeries) -> Changed | dt.date | dt.datetime | None:
+    """
+    Return what an override does to its series: a change, a date that is left out, or one more event; None: nothing.
+
+    Raises:
+        EntryRefusedError: it has no place here.
+    """
+    found = entry.component.properties["RECURRENCE-ID"]
+    if "RANGE" in found[0].parameters:
+        raise EntryRefusedError("it changes all that follow (RANGE), which only a series of its own can")
+    named = entry.zones.moment("RECURRENCE-ID", found[0].parameters, found[0].value)
+    slot = _slot(named, series.spec.rule)
+    if entry.is_cancelled:
+        return slot.local_date if slot is not None else None
+    start = _start_of(entry)
+    if slot is None:
+        return start.instant
+    spec = series.spec
+    told = _told(entry, start, spec.duration_minutes)
+    plain = start.instant == slot.starts_at and told == Told(spec.name, spec.description, spec.duration_minutes)
+    if plain:
+        return None
+    _ = _checked(EventSpec, {**_words(told), "scheduled_at": start.instant})
+    return Changed(slot.local_date, start.instant, told)
+
+
+def _start_of(entry: Entry) -> Moment:
+    if entry.is_cancelled:
+        raise EntryRefusedError("it is cancelled")
+    found = entry.component.properties.get("DTSTART", [])
+    if len(found) != 1:
+        raise EntryRefusedError("it has no DTSTART" if not found else "it has more than one DTSTART")
+    start = entry.zones.moment("DTSTART", found[0].parameters, found[0].value)
+    if not isinstance(start, Moment):
+        raise EntryRefusedError("it lasts whole days (its DTSTART is a date); an event here begins at a time")
+    return start
+
+
+def _told(entry: Entry, start: Moment, minutes_else: object) -> Told:
+    minutes = duration_of(entry.component, start, entry.zones)
+    description = entry.component.text("DESCRIPTION")[:_LOOKED_AT].replace("\r", "").strip()
+    place = entry.component.text("LOCATION")[:_LOOKED_AT].strip()
+    whole = "\n\n".join(part for part in (description, place) if part)
+    otherwise = minutes_else if isinstance(minutes_else, int) else _DEFAULT_MINUTES
+    return Told(entry.title, cut(whole, MAX_DESCRIPTION), minutes or otherwise)
+
+
+def _words(told: Told) -> dict[str, object]:
+    return {"name": told.name, "description": told.description, _MINUTES: told.duration_minutes}
+
+
+def _settings(entry: Entry, defaults: Defaults) -> Defaults:
+    text = entry.component.text(SETTINGS)
+    if not text:
+        return defaults
+    try:
+        found = json.loads(text[:_LOOKED_AT])
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not found.keys() <= {*CARRIED, DAYS_AHEAD}:
+        raise EntryRefusedError(f"its {SETTINGS} are not those of this version")
+    return found
+
+
+def _checked(spec: type[Spec], values: Mapping[str, object]) -> Spec:
+    try:
+        return spec.model_validate(dict(values))
+    except ValidationError as error:
+        raise EntryRefusedError("; ".join(_in_its_terms(each_fault(error, spec=spec)))) from None
+
+
+def _in_its_terms(faults: Iterable[str]) -> Iterator[str]:
+    for fault in faults:
+        field, space, rest = fault.rstrip(".").partition(" ")
+        yield f"its {_PROPERTIES.get(field, field)}{space}{rest}"
+
+
+def _moments(entry: Entry, name: str) -> list[Moment]:
+    return [one for one in entry.zones.all_of(entry.component, name) if isinstance(one, Moment)]
+
+
+def _besides(entry: Entry, rule: SeriesRule) -> tuple[frozenset[dt.date], tuple[dt.datetime, ...]]:
+    """Return the dates that a series leaves out, and the moments at which it takes place besides its rule."""
+    slots = _slots(entry.zones.all_of(entry.component, "EXDATE"), rule)
+    left_out = {one.starts_at: one.local_date for one in slots}
+    extras: set[dt.datetime] = set()
+    for one in _moments(entry, "RDATE"):
+        # A wall time that the clock skips is left out as it is written, and listed by its instant.
+        again = left_out.pop(one.instant, None)
+        if again is None and _slot(one, rule) is None:
+            extras.add(one.instant)
+    return frozenset(left_out.values()), tuple(sorted(extras))
+
+
+def _slots(named: Iterable[Moment | dt.date], rule: SeriesRule) -> Iterator[Occurrence]:
+    yield from (slot for one in named if (slot := _slot(one, rule)) is not None)
+
+
+def _slot(named: Moment | dt.date, rule: SeriesRule) -> Occurrence | None:
+    """Return the occurrence that a moment names, by its instant or by its wall time, or that a mere date names."""
+    if not isinstance(named, Moment):
+        return next(iter(occurrences(rule, named, named)), None)
+    own_zone = named.timezone == rule.timezone
+    own_wall = own_zone and named.local.time() == rule.time_of_day
+    # Whatever its zone, the local date is at most a day off.
+    for days in (0,) if own_zone else (0, -1, 1):
+        date = named.local.date() + dt.timedelta(days=days)
+        for one in occurrences(rule, date, date):
+            if own_wall or one.starts_at == named.instant:
+                return one
+    return None

@@ -1,0 +1,1 @@
+"""What an admin changes about events and series that are there: shown first, then done exactly so or refused."""

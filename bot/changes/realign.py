@@ -1,0 +1,251 @@
+"""
+What becomes of the events of a series once its schedule changes: a pure function, shown first and then applied.
+
+Every stored event ahead falls into exactly one class. Slots decide: an event whose slot the new rule has keeps its row,
+and with it what was sent; so does one that begins at a moment of the new rule, as in another zone of the same offset.
+Source: 02-reminders.md, "Realign-on-edit"; event-reminder-scheduling.md, "Realign-on-edit".
+"""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.times.recurrence import Occurrence, SeriesRule, local_today, occurrences
+from models.states import EventState, Frequency
+
+_WEEK = dt.timedelta(days=7)
+_DAY = dt.timedelta(days=1)
+_DECEMBER = 12
+# An event that is over, or was cancelled by itself, only keeps its slot taken.
+_OVER = frozenset({EventState.COMPLETED, EventState.CANCELLED})
+
+
+class Stays(StrEnum):
+    """Why an event keeps its own time although the new schedule does not have it."""
+
+    OPENED = "opened"
+    EXTRA = "extra"
+    EDITED = "edited"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """
+    A stored event ahead, as the plan sees it.
+
+    ``slot`` is null for an extra one. ``told`` are the sources of the messages that are out, or on their way; an event
+    that people see counts as told. ``is_edited``: an admin edited or moved it by itself.
+    """
+
+    event_id: int
+    slot: str | None
+    scheduled_at: dt.datetime
+    state: EventState
+    told: frozenset[str] = frozenset()
+    is_off_schedule: bool = False
+    is_edited: bool = False
+    is_withdrawn: bool = False
+
+    @property
+    def local_date(self) -> dt.date | None:
+        """The date of its slot, on the clock for which it was made."""
+        return dt.date.fromisoformat(self.slot.partition("T")[0]) if self.slot is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """
+    An occurrence that gets an event: a new row, or the withdrawn one that it ``revives``.
+
+    ``is_later``: it lies past the window, so that its event is made once its time comes.
+    """
+
+    occurrence: Occurrence
+    revives: StoredEvent | None = None
+    is_later: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A removed event and the one that comes in its place, in the same period of the rule."""
+
+    event: StoredEvent
+    to: Arrival
+
+
+@dataclass(frozen=True, slots=True)
+class Staying:
+    """An event that keeps its own time, and why."""
+
+    event: StoredEvent
+    why: Stays
+
+    @property
+    def may_go(self) -> bool:
+        """Whether an admin may tick it, so that it goes after all."""
+        return self.why is Stays.EDITED
+
+
+@dataclass(frozen=True, slots=True)
+class RealignPlan:
+    """
+    What would be done, each in order of time; two that are equal do the same.
+
+    ``renamed`` are kept too: their moment stays, and their slot is another.
+    """
+
+    kept: tuple[StoredEvent, ...] = ()
+    renamed: tuple[Move, ...] = ()
+    moved: tuple[Move, ...] = ()
+    removed: tuple[StoredEvent, ...] = ()
+    added: tuple[Arrival, ...] = ()
+    staying: tuple[Staying, ...] = ()
+
+    @property
+    def leaving(self) -> tuple[StoredEvent, ...]:
+        """The events that lose their place, whether another comes for them or not."""
+        return (*(one.event for one in self.moved), *self.removed)
+
+    @property
+    def arrivals(self) -> tuple[Arrival, ...]:
+        """The occurrences that get an event at once."""
+        return (*(one.to for one in self.moved if not one.to.is_later), *self.added)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no event comes or goes."""
+        return not self.leaving and not self.arrivals
+
+    @property
+    def empties(self) -> bool:
+        """Whether events go and the new schedule has none ahead."""
+        return bool(self.leaving) and not any((self.moved, self.added, self.kept, self.renamed))
+
+
+def plan(
+    rule: SeriesRule,
+    stored: Iterable[StoredEvent],
+    *,
+    now: dt.datetime,
+    days_ahead: int,
+    excepted: Collection[dt.date] = (),
+    ticked: Collection[int] = (),
+) -> RealignPlan:
+    """
+    Return what becomes of the ``stored`` events of a series, those that begin after ``now``, under a new ``rule``.
+
+    What is stored may stand wherever the rule has it; what is missing is made in the window of ``days_ahead`` alone, as
+    at any other time, but a withdrawn event returns wherever it is. ``excepted`` dates get no event. ``ticked`` are
+    edited events that may go.
+    """
+    ahead = sorted((one for one in stored if one.scheduled_at > now), key=lambda one: (one.scheduled_at, one.event_id))
+    today = local_today(now, rule.timezone)
+    window_end = today + dt.timedelta(days=days_ahead)
+    horizon = max([window_end, *(one.local_date for one in ahead if one.local_date)])
+    every = occurrences(rule, today, _end_of_period(rule.frequency, horizon))
+    grid = {one.slot for one in every}
+    wanted = {one.slot: one for one in every if one.starts_at > now and one.local_date not in excepted}
+
+    kept: list[StoredEvent] = []
+    staying: list[Staying] = []
+    leaving: list[StoredEvent] = []
+    for event in ahead:
+        if event.state in _OVER:
+            continue
+        why = _why_it_stays(event)
+        if event.slot in wanted or (why is Stays.EDITED and event.slot in grid):
+            kept.append(event)
+        elif why is None or (why is Stays.EDITED and event.event_id in ticked):
+            leaving.append(event)
+        else:
+            staying.append(Staying(event, why))
+    arriving = _arrivals(wanted.values(), ahead, window_end)
+    renamed = _renamed(leaving, arriving)
+    stays, taken = {one.event for one in renamed}, {one.to for one in renamed}
+    leaving = [event for event in leaving if event not in stays]
+    moved = _pairs(rule.frequency, leaving, [one for one in arriving if one not in taken])
+    gone, taken = {one.event for one in moved}, taken | {one.to for one in moved}
+    return RealignPlan(
+        kept=tuple(kept),
+        renamed=renamed,
+        moved=moved,
+        removed=tuple(event for event in leaving if event not in gone),
+        added=tuple(one for one in arriving if not one.is_later and one not in taken),
+        staying=tuple(staying),
+    )
+
+
+def _why_it_stays(event: StoredEvent) -> Stays | None:
+    if event.state is not EventState.UPCOMING:
+        return Stays.OPENED
+    if event.is_off_schedule:
+        return Stays.EXTRA
+    return Stays.EDITED if event.is_edited else None
+
+
+def _arrivals(wanted: Iterable[Occurrence], ahead: Iterable[StoredEvent], window_end: dt.date) -> list[Arrival]:
+    """Return the occurrences whose slot no row holds, or only a withdrawn one."""
+    holders = {event.slot: event for event in ahead}
+    found: list[Arrival] = []
+    for one in wanted:
+        holder = holders.get(one.slot)
+        if holder is None:
+            found.append(Arrival(one, is_later=one.local_date > window_end))
+        elif holder.state is EventState.CANCELLED and holder.is_withdrawn:
+            found.append(Arrival(one, revives=holder))
+    return found
+
+
+def _renamed(leaving: Sequence[StoredEvent], arriving: Sequence[Arrival]) -> tuple[Move, ...]:
+    """Return the events that begin when the new rule has an occurrence under another name."""
+    free = {one.occurrence.starts_at: one for one in arriving if one.revives is None}
+    return tuple(
+        Move(event, free.pop(event.scheduled_at))
+        for event in leaving
+        if not event.is_edited and event.scheduled_at in free
+    )
+
+
+def _pairs(frequency: Frequency, leaving: Sequence[StoredEvent], arriving: Sequence[Arrival]) -> tuple[Move, ...]:
+    """Pair what goes with what comes in the same period of the rule, in order."""
+    coming: dict[Hashable, list[Arrival]] = defaultdict(list)
+    for arrival in arriving:
+        coming[_period(frequency, arrival.occurrence.local_date)].append(arrival)
+    found: list[Move] = []
+    for event in leaving:
+        date = event.local_date
+        places = coming[_period(frequency, date)] if date is not None else []
+        if places:
+            found.append(Move(event, places.pop(0)))
+    return tuple(found)
+
+
+def _period(frequency: Frequency, date: dt.date) -> Hashable:
+    match frequency:
+        case Frequency.DAILY:
+            return date
+        case Frequency.WEEKLY:
+            return date - dt.timedelta(days=date.weekday())
+        case Frequency.MONTHLY:
+            return date.year, date.month
+        case Frequency.YEARLY:
+            return date.year
+
+
+def _end_of_period(frequency: Frequency, date: dt.date) -> dt.date:
+    match frequency:
+        case Frequency.DAILY:
+            return date
+        case Frequency.WEEKLY:
+            return date - dt.timedelta(days=date.weekday()) + _WEEK - _DAY
+        case Frequency.MONTHLY:
+            return _first_of_next_month(date) - _DAY
+        case Frequency.YEARLY:
+            return dt.date(date.year, _DECEMBER, 31)
+
+
+def _first_of_next_month(date: dt.date) -> dt.date:
+    years, month = divmod(date.month, _DECEMBER)
+    return dt.date(date.year + years, month + 1, 1)

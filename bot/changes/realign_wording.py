@@ -1,0 +1,145 @@
+"""An edit of a series in words, before it is made: pure functions, ready for Discord."""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from bot.changes.realign import Arrival, RealignPlan, Stays, StoredEvent
+from bot.message import timestamps
+from bot.message.escaping import escape
+from bot.message.limits import CONTENT, cut, length
+from bot.times.typed_date import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_WHY: Final[Mapping[Stays, str]] = {
+    Stays.OPENED: "sign-ups were opened",
+    Stays.EXTRA: "an extra event",
+    Stays.EDITED: "edited by itself",
+}
+# What people know an event by, and how an admin calls it; another source counts as told.
+_TOLD: Final[Mapping[str, str]] = {
+    "post": "announced",
+    "event_announcement": "announced",
+    "event_repost": "announced",
+    "native_event": "in the server's events",
+    "signup_reminder": "subscribers asked",
+    "attendance_reminder": "roll called",
+    "attendance_post": "roll called",
+    "profile_reminder": "asked for profiles",
+    "profile_unreachable": "asked for profiles",
+    "time_changed": "new time told",
+    "promotion": "places offered",
+    "answers": "answered",
+}
+# What a spec has beside what the options name.
+_SWITCHES: Final[Mapping[str, str]] = {
+    "discord_announcement": "announcement",
+    "discord_signup_reminder": "sign-up reminder",
+    "discord_confirm_attendance": "roll call",
+    "discord_profile_reminder": "profile reminder",
+}
+_OTHERWISE_TOLD: Final = "messages sent"
+_STEPS: Final = (60, 40, 25, 15, 10, 6, 4, 2, 1, 0)
+_MOST_OF_A_VALUE: Final = 80
+
+Section = tuple[str, Sequence[str]]
+
+
+def told_words(told: "Collection[str]") -> str:
+    """Return in brackets what people know of an event already: `` (announced)``; nothing where they know nothing."""
+    words = sorted({_TOLD.get(source, _OTHERWISE_TOLD) for source in told})
+    return f" ({', '.join(words)})" if words else ""
+
+
+def plan_sections(wanted: RealignPlan) -> list[Section]:
+    """Return what happens to each event, with what was announced for it, the loss first; empty classes are left out."""
+    moved = [f"{_event(one.event)} → {_place(one.to)}" for one in wanted.moved]
+    added = [_place(one) for one in wanted.added]
+    staying = [f"{_event(one.event)}: {_WHY[one.why]}" for one in wanted.staying]
+    kept = sorted([*wanted.kept, *(one.event for one in wanted.renamed)], key=lambda event: event.scheduled_at)
+    sections: list[Section] = [
+        ("Removed", [_event(event) for event in wanted.removed]),
+        ("Moved, each as a new event", moved),
+        ("Added", added),
+        ("Stay although the new schedule does not have them", staying),
+        ("Kept", [_event(event) for event in kept]),
+    ]
+    return [(name, lines) for name, lines in sections if lines]
+
+
+def _event(event: StoredEvent) -> str:
+    return f"{timestamps.full(event.scheduled_at)}{told_words(event.told)}"
+
+
+def _place(arrival: Arrival) -> str:
+    when = timestamps.full(arrival.occurrence.starts_at)
+    if arrival.revives is not None:
+        return f"{when} again{told_words(arrival.revives.told)}"
+    return f"{when} (made later)" if arrival.is_later else when
+
+
+def plan_notes(wanted: RealignPlan) -> list[str]:
+    """Return what to read beside the lists."""
+    told = sum(1 for event in wanted.leaving if event.told)
+    notes = ["Nothing that was sent is sent again."] if wanted.leaving or wanted.arrivals else []
+    if told:
+        posts = "The post of the one" if told == 1 else f"The posts of the {told}"
+        notes.insert(0, f"{posts} announced already will say that it is cancelled, or where it moved.")
+    return notes
+
+
+def counted(wanted: RealignPlan, *, made: int = 0) -> str:
+    """Return how many events went and came, ``made`` beside the plan: ``1 removed, 2 moved``; nothing for none."""
+    counts = [
+        (len(wanted.removed), "removed"),
+        (len(wanted.moved), "moved"),
+        (len(wanted.added) + made, "added"),
+    ]
+    return ", ".join(f"{number} {what}" for number, what in counts if number)
+
+
+def fitted(head: Sequence[str], sections: Sequence[Section], foot: Sequence[str]) -> str:
+    """Return everything in one message: of each list as many items as fit, the rest counted; the foot stays whole."""
+    for most in _STEPS:
+        text = "\n".join([*head, *(_section(name, items, most) for name, items in sections), *foot])
+        if length(text) <= CONTENT:
+            return text
+    counted = [_section(name, items, 0) for name, items in sections]
+    rest = "\n".join([*counted, *foot])
+    return f"{cut(chr(10).join(head), CONTENT - length(rest) - 1)}\n{rest}"
+
+
+def _section(name: str, items: Sequence[str], most: int) -> str:
+    shown = list(items[:most])
+    more = [f"+{len(items) - len(shown)} more"] if len(items) > len(shown) else []
+    return f"**{name} ({len(items)})**: {', '.join([*shown, *more])}"
+
+
+def change_lines(
+    before: Mapping[str, object], after: Mapping[str, object], *, options: Mapping[str, str]
+) -> Iterable[str]:
+    """Return a line for each field that changes, in the options' names."""
+    for field, value in after.items():
+        name = _SWITCHES.get(field) or options.get(field, field)
+        yield f"- {escape(name)}: {_shown(field, before[field])} → {_shown(field, value)}"
+
+
+def _shown(field: str, value: object) -> str:
+    match value:
+        case None | "" | []:
+            return "none"
+        case bool():
+            return "on" if value else "off"
+        case list():
+            return " ".join(f"<@&{role}>" for role in value)
+        case dt.time():
+            text = f"{value:%H:%M}"
+        case dt.date():
+            text = in_words(value)
+        case _ if field.endswith("_channel_id"):
+            text = f"<#{value}>"
+        case _:
+            text = cut(escape(str(value)), _MOST_OF_A_VALUE)
+    return text

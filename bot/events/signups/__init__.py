@@ -1,0 +1,1 @@
+"""Who comes to an event: by their own word, from the waiting list, by an admin; and the role they get."""
