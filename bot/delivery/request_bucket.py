@@ -9,6 +9,9 @@ import math
 
 _IN_A_SECOND = 49.0
 _AT_ONCE = 3.0
+SHORTEST_WAIT = 1e-4
+"""In seconds. A shorter sleep may end before its clock has moved, and whoever asks again then asks for ever."""
+
 # Past this many doublings the full rate is reached, whatever it is.
 _MOST_DOUBLINGS = 10.0
 
@@ -52,8 +55,7 @@ class RequestBucket:
         if self._tokens >= 1.0:
             self._tokens -= 1.0
             return 0.0
-        # Never so short that a clock does not move.
-        return max((1.0 - self._tokens) / rate, 1e-4)
+        return max((1.0 - self._tokens) / rate, SHORTEST_WAIT)
 
     def _rate_at(self, now: float) -> float:
         if self._slow_from is None:

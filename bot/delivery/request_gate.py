@@ -17,7 +17,7 @@ import discord
 import structlog
 import yarl
 
-from bot.delivery.request_bucket import RequestBucket
+from bot.delivery.request_bucket import SHORTEST_WAIT, RequestBucket
 from bot.delivery.request_budget import NO_DMS_FROM, NOTHING_FROM, WINDOW_SECONDS, InvalidRequests
 from bot.delivery.request_pauses import Pauses, route_of
 from bot.leases.failures import ErrorClass
@@ -156,7 +156,7 @@ class RequestGate:
     def _in_reach(wait: float) -> float:
         if wait > _LONGEST_WAIT:
             raise RequestStoppedError(ErrorClass.RATE_LIMITED, "rate limited for longer than 30 s", _span(wait))
-        return wait
+        return max(wait, SHORTEST_WAIT) if wait else 0.0
 
     def answered(self, method: str, url: yarl.URL, status: int, headers: Mapping[str, str]) -> None:
         """Note what Discord answered."""

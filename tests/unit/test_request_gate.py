@@ -99,6 +99,26 @@ async def test_a_429_that_does_not_say_how_long_holds_for_a_second(world: World,
 
 
 @pytest.mark.parametrize("headers", [VIA, GLOBAL], ids=["a route", "the whole bot"])
+async def test_a_rest_shorter_than_a_clock_shows_is_slept_through_once(headers: dict[str, str]) -> None:
+    world = World()
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        assert len(slept) < 3, "it asks for ever"
+        # An event loop wakes whoever is due within its clock's resolution, without waiting for it.
+        world.now += seconds if seconds > 1e-9 else 0.0
+
+    world.gate = RequestGate(seconds=lambda: world.now, sleep=sleep)
+    world.answered(POST, 429, {"Retry-After": "8", **headers})
+    world.now += 8 - 2e-10
+
+    await world.gate.admit("POST", POST)
+
+    assert slept == [1e-4]
+
+
+@pytest.mark.parametrize("headers", [VIA, GLOBAL], ids=["a route", "the whole bot"])
 async def test_no_429_holds_for_longer_than_a_day(world: World, headers: dict[str, str]) -> None:
     world.answered(POST, 429, {"Retry-After": "1e15", **headers})
 
