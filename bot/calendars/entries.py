@@ -65,8 +65,8 @@ class EventEntry:
     """
     A single event of a file.
 
-    ``series_uid`` is the series that it is an extra of. ``version`` counts its changes. ``settings`` None: they are
-    nobody's business who gets the file. ``is_sure`` False: the person whose file it is may come, or waits.
+    ``series_uid`` is the series that it is an extra of. ``version`` counts its changes. ``settings`` None: whoever
+    gets the file has no business with them. ``is_sure`` False: the person whose file it is may come, or waits.
     """
 
     uid: str

@@ -1,4 +1,9 @@
-"""One event of a calendar file in our own terms: its words, its time, its settings, and its series if it returns."""
+"""
+One VEVENT of a calendar file in our own terms: its words, its time, its settings, and its series if it returns.
+
+What is read here is :class:`ImportedEvent` or :class:`ImportedSeries`; what is written stands in
+:mod:`bot.calendars.entries`, with what both ways share.
+"""
 
 import datetime as dt
 import json

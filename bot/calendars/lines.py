@@ -170,7 +170,7 @@ def _text(raw: bytes, most_bytes: int) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the unfolded lines that are not empty, with the number of each in the file, folds left out of account."""
+    """Yield the unfolded lines that are not empty, numbered from 1; each fold before one lowers its number by 1."""
     for number, line in enumerate(_FOLD.sub("", text).split("\n"), start=1):
         if line.strip():
             yield number, line

@@ -1,5 +1,5 @@
 """
-A series' rule as RFC 5545 writes it.
+A series' rule as RFC 5545 writes it: the way out; :mod:`bot.calendars.rule_reading` is the way in.
 
 What a rule of ours means beside RFC 5545, its last day of the month and the fifth weekday that becomes the last, has an
 exact form there; only a wall time that the clock skips has none, and is listed date by date by whoever writes a file.

@@ -1,1 +1,1 @@
-"""Series, the events made of them, and the states they go through."""
+"""Series, the events made of them, the states they go through, and what people want to hear of them."""

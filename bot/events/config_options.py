@@ -1,4 +1,8 @@
-"""The options that all commands have in common which make or edit an event or a series, and the fields they fill."""
+"""
+The options that all commands have in common which make or edit an event or a series, and the fields they fill.
+
+What not all of them have is read by each that has it: ``attendee_role`` and ``signup_reminder_hours``.
+"""
 
 from collections.abc import Mapping
 from typing import Final, Protocol
@@ -17,7 +21,7 @@ CONFIG_OPTIONS: Final[Mapping[str, str]] = {
     "discord_announcement_channel_id": "channel",
     "discord_announcement_role_ids": "ping_role",
 }
-"""A spec's fields under the names of the options; those of the same name are left out."""
+"""A spec's fields under the names of the options, ``attendee_role`` too; those of the same name are left out."""
 
 
 class ConfigOptions(Protocol):
@@ -55,7 +59,7 @@ class ConfigOptions(Protocol):
 
     @property
     def attendance_hours(self) -> int | None:
-        """How long before it the roll is called."""
+        """How long before it those with a place are asked whether they come; its state stays."""
         ...
 
     @property

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def opens_at(event: "Event", *, now: dt.datetime) -> dt.datetime | None:
-    """Return when time opens the sign-ups of an event, ``now`` where that moment passed; None: only an admin may."""
+    """Return when time opens the sign-ups, ``now`` where that moment passed; None: it does not, or they were opened."""
     if event.state is not EventState.UPCOMING or event.signups_open_at is None:
         return None
     moment = max(event.signups_open_at, now)

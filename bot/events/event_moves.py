@@ -1,8 +1,8 @@
 """
-The moves that an admin makes: open the sign-ups, call the roll, reopen, start, cancel.
+The moves from state to state that an admin makes: open the sign-ups, call the roll, reopen, start, cancel.
 
-Each says a wrong state or a lost race in one sentence that names the state the event is in. Source: 01-domain.md,
-"Event states".
+Another time is not among them: that is :mod:`bot.changes.event_time`. Each says a wrong state or a lost race in one
+sentence that names the state the event is in. Source: 01-domain.md, "Event states".
 """
 
 import datetime as dt
@@ -27,7 +27,7 @@ _log = structlog.get_logger(__name__)
 
 
 class EventMove(StrEnum):
-    """What an admin may do with an event, as its command is called."""
+    """What an admin may do with the state of an event, as its command is called."""
 
     OPEN_SIGNUPS = "open-signups"
     ROLL_CALL = "roll-call"

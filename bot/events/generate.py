@@ -1,5 +1,5 @@
 """
-Make the events of a series, once each.
+Make the events of a series, once each; and each hour heal what is due for them and follow new zone data.
 
 What should stand is computed from the rule and the zone database at every pass, and what is missing is inserted by
 (series, slot), ignoring conflicts: two processes, or two runs, add nothing twice, and nothing is re-armed in memory. A
@@ -75,7 +75,7 @@ def rule_of(series: EventRepeater) -> SeriesRule:
 
 
 def signups_open_at(config: DiscordEventConfigMixin, *, scheduled_at: dt.datetime, now: dt.datetime) -> dt.datetime:
-    """Return when sign-ups of a new event open: its hours before the start, or at once where there are none."""
+    """Return when sign-ups open, maybe in the past: their hours before the start; without hours at ``now``."""
     hours = config.signup_opens_hours
     return now if hours is None else scheduled_at - dt.timedelta(hours=hours)
 
@@ -193,7 +193,7 @@ class Generator:
         return now + again
 
     async def _follow_zone(self, wanted: dict[str, Occurrence], known: dict[str, Stored], now: dt.datetime) -> int:
-        """Move events whose slot has another instant since the zone data changed; what was sent for stays."""
+        """Move events whose slot has another instant since the zone data changed, unless anything was sent for them."""
         off = [
             (known[slot], one)
             for slot, one in wanted.items()

@@ -1,7 +1,8 @@
 """
 What an event should look like in its server's own list of scheduled events, and the way there: pure decisions.
 
-An event of a place outside Discord needs a location and an end: the channel where it is announced, and its duration.
+The steps are taken by :mod:`bot.reminders.native_upkeep`; the code calls such an event *native*. An event of a place
+outside Discord needs a location and an end: the channel where it is announced, and its duration.
 Source: 02-reminders.md, "Loops"; Discord's documentation of guild scheduled events.
 """
 

@@ -31,6 +31,8 @@ from models.states import EventState
 _log = structlog.get_logger(__name__)
 
 OPEN_FOR_PEOPLE = (EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
+"""The states ahead in which people may have said something about an event."""
+
 _STALE_AFTER = dt.timedelta(hours=24)
 _AT_ONCE = 500
 _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
@@ -51,7 +53,8 @@ async def move(
     Move one event, from the state and times it was read in; False: they changed meanwhile, and nothing is done.
 
     ``actor_user_id`` None: time moved it. ``instance``: the process that did, for the audit. ``also``: the columns that
-    :mod:`bot.changes.withdrawal` marks it with; it then was a realignment.
+    :mod:`bot.changes.withdrawal` marks it with; the audit then has it as ``event.realign``, be it for an edit of its
+    series, for a date skipped or returned, or for the end of the series.
     """
     if event.state not in allowed:
         return False
@@ -147,7 +150,7 @@ class Lifecycle:
 
 
 def wake_after_move(agenda: Agenda, *, now: dt.datetime, debounce: dt.timedelta) -> None:
-    """Let the bodies that a move concerns run; call it once the move is committed."""
+    """Let the bodies run that a change of an event or series concerns, a move or an edit; call it after commit."""
     agenda.wake(CHECK_EVENT_REMINDERS, now)
     agenda.wake(OPEN_SCHEDULED_SIGNUPS, now)
     agenda.wake(SYNC_ATTENDEE_ROLES, now)

@@ -31,9 +31,10 @@ class EventPassedError(BotError):
 
 class EventSpec(ConfigSpec):
     """
-    One event without a series, with every field that a form may give; what it leaves out has its default.
+    One event by itself, with every field that a form may give; what it leaves out has its default.
 
-    The sign-up reminder is refused: it goes to the subscribers of a series. Hours reach a year back at most.
+    The sign-up reminder is refused: it goes to the subscribers of a series. Where an event of a series is checked by
+    this, an edited or imported one, that switch is kept out and added afterwards. Hours reach a year back at most.
 
     Raises:
         pydantic.ValidationError: with every fault.

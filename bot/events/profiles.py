@@ -1,5 +1,5 @@
 """
-What people tell a server about themselves: the only writer of ``PlayerProfile``.
+What people tell a server about themselves, and how they want to be dealt with: the only writer of ``PlayerProfile``.
 
 The server says what it asks (``GuildSettings.profile_fields``); a form that is handed in is stored whole or not at all,
 and then holds what the form showed and nothing else.

@@ -1,8 +1,8 @@
 """
 What a server's new series and events have where a command leaves it out: its templates, before the built-in defaults.
 
-A template holds values by the names of the specs' fields. Whatever a spec has of the tables' mixin can stand in one, so
-that a field that is added there can at once. A reminder's switch and its hours are one thing: given, or left out.
+A template holds values by the names of the specs' fields: any that is in ``ConfigSpec``, so that one which is added
+there can stand in a template at once. A reminder's switch and its hours are one thing: given, or left out.
 """
 
 import datetime as dt

@@ -1,1 +1,1 @@
-"""What people type for a day, a time or a zone, and what it means: no row, no loop, no guess."""
+"""When a series returns, and what people type for a day, a time or a zone: no row, no loop, no guess."""

@@ -59,7 +59,7 @@ class Soon:
 
 
 InWords: TypeAlias = Walls | Soon | str
-"""What was read; text in which only the words were turned to figures, or that has none, is for another reader."""
+"""What was read; a text was not understood here, or only its words were turned to figures: another reader goes on."""
 
 
 def read_words(text: str, *, clock: dt.datetime) -> InWords:

@@ -1,7 +1,8 @@
 """
-When a one-off event is to be, from what an admin typed: one instant, a question, or a refusal; never a guess.
+When one event is to begin, from what an admin typed: one instant, a question, or a refusal; never a guess.
 
-A pure function of the text, the zone and the moment it was typed at.
+For a new event, an extra one of a series, and one that is moved; the time of day of a series is no such moment. A pure
+function of the text, the zone and the moment it was typed at.
 """
 
 import calendar
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 MOST_YEARS_AHEAD = 5
-"""How far ahead a one-off event may be; beyond it the year is taken for a slip."""
+"""How far ahead a typed moment may be; beyond it the year is taken for a slip."""
 
 _MINUTE = dt.timedelta(minutes=1)
 _DAY = dt.timedelta(days=1)
@@ -164,7 +165,7 @@ class _Candidate:
 
 def read_moment(text: str, *, timezone: str, now: dt.datetime) -> Reading:
     """
-    Read the time of a one-off event that was typed by the clock of ``timezone``, an IANA key, at the aware ``now``.
+    Read the start of one event that was typed by the clock of ``timezone``, an IANA key, at the aware ``now``.
 
     A year that was left out is that in which the date comes next. A date that may begin with its day or its month is
     asked about, and so is a time that comes twice. With ``Z``, an offset or as Discord's timestamp it is an instant.

@@ -96,6 +96,8 @@ class SignupDesk:
         """
         Give somebody a place; where none is free, ask whether they wait or the limit is gone over.
 
+        Nobody gets a direct message about it, also who was in line: only who moves up by themself is told.
+
         Raises:
             BotError: the server has no such event, or it is not possible as it stands.
         """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Press(StrEnum):
-    """The buttons of an event: three of its post, two of the roll call."""
+    """The buttons of an event: three of its post, two of the question whether people come, roll call or not."""
 
     SIGN_UP = "sign_up"
     MAYBE = "maybe"
@@ -86,7 +86,7 @@ class FrozenError(BotError):
 
 
 class NotAskedError(BotError):
-    """The roll call asks those who have a place, and this person has none."""
+    """The question whether people come is for those who have a place, and this person has none."""
 
     def __init__(self, event: "Event") -> None:
         super().__init__(

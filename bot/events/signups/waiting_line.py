@@ -87,10 +87,11 @@ async def room_of(event_id: int) -> Room:
 
 async def promote(event_id: int, *, now: dt.datetime) -> tuple[int, ...]:
     """
-    Bring a line in order with a limit that was changed, or a place that was freed; return who moved up, in order.
+    Bring a line in order with a limit that was changed; return whom a place was given or offered, in order.
 
-    Call it inside the transaction of the change, and :func:`wake_after_promotion` once that is committed. Where the
-    limit was lowered below what is held, the latest offers are taken back; places that were given stay given.
+    Who frees a place calls :func:`fill_places`. Call this inside the transaction of the change, and
+    :func:`wake_after_promotion` once that is committed. Where the limit was lowered below what is held, the latest
+    offers are taken back; places that were given stay given.
     """
     event = await Event.filter(id=event_id).select_for_update(no_key=True).first()
     if event is None:
@@ -108,14 +109,14 @@ async def _take_back(event: Event, too_many: int) -> None:
 
 
 def wake_after_promotion(agenda: Agenda, *, now: dt.datetime) -> None:
-    """Let those who moved up be told, and their offers end in time; call it once the change is committed."""
+    """Let those who moved up be told, and offers end in time, which the body that opens sign-ups does; after commit."""
     for body in (TELL_PROMOTIONS, OPEN_SCHEDULED_SIGNUPS, SYNC_ATTENDEE_ROLES):
         agenda.wake(body, now)
 
 
 async def fill_places(event: Event, *, now: dt.datetime, is_freed: bool = False) -> tuple[int, ...]:
     """
-    Give, or offer, every free place to the first in line; return their user ids, in that order.
+    Give, or offer, every free place to the first in line; return their user ids, in that order, of both kinds alike.
 
     Call it inside the transaction that locked the event. ``is_freed``: a place became free, so that those who let an
     offer pass are asked again.
