@@ -58,11 +58,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of a proof's work: which seeds, on which database (None: the proof needs none), and where to get one."""
+    """
+    A part of a proof's work: which seeds, on which database (None: the proof needs none), and where to get one.
+
+    ``only``: of units with names those alone that have one of these words in it, between ``|``; all of them by default.
+    """
 
     seeds: Sequence[int]
     dialect: Dialect | None
     databases: Databases
+    only: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,16 @@
 """The frame of the proofs: what is cut into shares, what the table keeps, and which promises have their place."""
 
+import logging
 import re
 
 import pytest
+import structlog.testing
 
 from bot.transactions import Dialect
 from tests.chaos import table
 from tests.chaos.__main__ import proofs
 from tests.chaos.proof import Figures, Finding, Proof, Share, at_most, none_of, percentile
-from tests.chaos.shares import _done, shares
+from tests.chaos.shares import _done, quiet, shares
 from tests.chaos.table import BEGIN, END, keys_of, renewed, row_of
 from tests.throwaway import Databases
 
@@ -101,6 +103,19 @@ def test_what_a_share_raises_is_a_fault_of_its_seeds(databases: Databases) -> No
     told = _done(_raises, Share(range(3, 6), Dialect.SQLITE, databases))
 
     assert told.faults == ["seeds 3 to 5: ValueError: no such row"]
+
+
+def test_a_proof_hears_what_is_logged_while_the_log_is_kept_still() -> None:
+    config, disabled = structlog.get_config(), logging.root.manager.disable
+    try:
+        quiet()
+        with structlog.testing.capture_logs() as heard:
+            structlog.get_logger("bot").warning("loop_late")
+    finally:
+        structlog.configure(**config)
+        logging.disable(disabled)
+
+    assert [one["event"] for one in heard] == ["loop_late"]
 
 
 def test_a_percentile_is_one_of_the_values() -> None:

@@ -130,14 +130,17 @@ class KeptSecrets:
 
     def search_log(self) -> None:
         """Search the log for everything that may not stand in it."""
-        self.search("the log", self._stream.getvalue(), (*self._tokens, *PEOPLES, *NAMES))
+        if not (kept := self._stream.getvalue()):
+            self._figures.unexpected += 1
+            self._figures.faults.append("nothing was logged, so there was nothing to search")
+        self.search("the log", kept, (*self._tokens, *PEOPLES, *NAMES))
 
 
 @contextlib.contextmanager
 def kept_secrets(figures: Figures) -> Iterator[KeptSecrets]:
     """Plant the secrets and keep the log, as the program itself sets it up; search it at the end."""
     root, before, levels = logging.getLogger(), structlog.get_config(), dict[str, int]()
-    handlers, level = list(root.handlers), root.level
+    handlers, level, disabled = list(root.handlers), root.level, logging.root.manager.disable
     for name in log._QUIET:
         levels[name] = logging.getLogger(name).level
     stream = io.StringIO()
@@ -146,11 +149,14 @@ def kept_secrets(figures: Figures) -> Iterator[KeptSecrets]:
         with patch.object(program, "load_settings", lambda _config: planted_settings()):
             program._settings(None)
         log.configure_logging("debug", "json", stream)
+        # A run at full size keeps the log still.
+        logging.disable(logging.NOTSET)
         secrets = KeptSecrets(stream, figures)
         yield secrets
         secrets.search_log()
     finally:
         structlog.configure(**before)
+        logging.disable(disabled)
         root.handlers[:] = handlers
         root.setLevel(level)
         for name, kept in levels.items():

@@ -7,7 +7,6 @@ Only the loops round the bodies are these, since the library's go by the machine
 import asyncio
 import contextlib
 import datetime as dt
-import logging
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -111,7 +110,7 @@ async def wire_world(url: str, script: FaultScript, *, channels: int = 0) -> Asy
     stub = WideStub(now=clock.now)
     stub.more = channels
     stopped: list[str] = []
-    with _heard() as log, _addresses_kept():
+    with structlog.testing.capture_logs() as log, _addresses_kept():
         async with opened(url), running_stub(stub, middlewares=[script.middleware]):
             point_to(f"{stub.base}/api/v10", stub.base.replace("http", "ws") + "/gw/")
             bot = TocsinBot(
@@ -153,18 +152,6 @@ async def _loop(bot: TocsinBot, body: Body) -> None:
         woken.clear()
         if at is None or (at := agenda.next(body.name)) is None or at <= bot.clock.now():
             await agenda.run(body, bot.clock.now())
-
-
-@contextlib.contextmanager
-def _heard() -> Iterator[list[Any]]:
-    """Keep what is logged, also where a run at full size keeps the log still."""
-    before = structlog.get_config()["wrapper_class"]
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    try:
-        with structlog.testing.capture_logs() as log:
-            yield log
-    finally:
-        structlog.configure(wrapper_class=before)
 
 
 @contextlib.contextmanager
