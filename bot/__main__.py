@@ -9,7 +9,6 @@ import contextlib
 import importlib.metadata
 import io
 import os
-import secrets
 import signal
 import sys
 import zoneinfo
@@ -19,16 +18,16 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import structlog
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, Parameter
 
-from bot.errors import BotError, UsageError
+from bot.errors import UsageError
 from bot.log import configure_logging, hide_secret
+from bot.operations.command_ending import INTERRUPTED, explained
+from bot.operations.typed_ids import discord_id, optional_id
 from bot.settings import DEFAULT_PATH, Settings, load_settings
-from bot.transactions import DATABASE_ERRORS
 
 _log = structlog.get_logger(__name__)
 
-USAGE_ERROR = 2
 TERMINATED = 143
 
 app = App(
@@ -56,6 +55,8 @@ def _settings(config: Path | None) -> Settings:
 @app.command(name="run")
 async def run_command(*, config: ConfigFile = None) -> None:
     """Run the bot until SIGTERM or Ctrl-C."""
+    # Until it listens itself: raised in the middle of an import, an interrupt may be swallowed there, with a trace.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     # Imported here, as in the other commands: what a command does not use it does not load.
     from bot.process import run
 
@@ -123,7 +124,7 @@ async def import_command(
     from bot.process import ready_database
 
     settings = _settings(config)
-    guild_id, announces = _discord_id(guild, "--guild"), _optional_id(announce_in, "--announce-in")
+    guild_id, announces = discord_id(guild, "--guild"), optional_id(announce_in, "--announce-in")
     timezone, now = settings.bot.default_timezone, SystemClock().now()
     raw = read_bytes(file, most=MAX_BYTES)
     if is_calendar(raw, file):
@@ -156,13 +157,13 @@ async def guild_command(
 
     settings = _settings(config)
     wanted = GuildChannels(
-        _optional_id(announce_in, "--announce-in"),
-        _optional_id(tell_in, "--tell-in"),
+        optional_id(announce_in, "--announce-in"),
+        optional_id(tell_in, "--tell-in"),
     )
     async with ready_database(settings):
         channels = await set_channels(
             wanted,
-            guild_id=_discord_id(guild, "--guild"),
+            guild_id=discord_id(guild, "--guild"),
             timezone=settings.bot.default_timezone,
             now=SystemClock().now(),
         )
@@ -190,7 +191,7 @@ async def forecast_command(
     require_file(url)
     async with opened(url, pool_size=settings.database.pool_size):
         await require_migrated()
-        guild_id = await chosen_guild(_optional_id(guild, "--guild"))
+        guild_id = await chosen_guild(optional_id(guild, "--guild"))
         now = SystemClock().now()
         every = timedelta(seconds=settings.reminders.generate_seconds)
         seen = await forecast(guild_id, Window(now, now + span), now=now, prospects=Prospects(generates_every=every))
@@ -219,7 +220,9 @@ def simulate_command(  # noqa: PLR0913 -- one for each option
 ) -> int:
     """Show what a schedule FILE would send, by the real code in a simulated Discord, in virtual time."""
     del format
-    _demo_extra()
+    from bot.demo.extra import require_extra
+
+    require_extra()
     from bot.demo.ordered_loop import OrderedLoop
     from bot.demo.simulate_command import simulate_file
 
@@ -247,7 +250,9 @@ async def demo_command(
     *, story: Annotated[bool, Parameter(negative="", help="Tell the story alone: no page, then exit.")] = False
 ) -> None:
     """Show Tocsin at work in a simulated Discord: no account needed."""
-    _demo_extra()
+    from bot.demo.extra import require_extra
+
+    require_extra()
     from bot.demo.live import visit
     from bot.demo.story import tell_story
 
@@ -255,55 +260,9 @@ async def demo_command(
     await (tell_story() if story else visit())
 
 
-class _NoExtraError(BotError):
-    """The simulated Discord is not installed."""
-
-
-def _demo_extra() -> None:
-    """
-    See to it that the simulated Discord is installed.
-
-    Raises:
-        BotError: it is not.
-    """
-    try:
-        importlib.metadata.version("simcord")
-    except importlib.metadata.PackageNotFoundError as error:
-        sentence = "The simulated Discord is not installed: run `pip install 'tocsin[demo]'`, or `make demo`."
-        raise _NoExtraError(sentence) from error
-
-
-def _discord_id(value: int, option: str) -> int:
-    if not 0 < value < 2**63:
-        raise UsageError(f"{option} is {value}; a Discord id is a whole number such as 123456789012345678.")
-    return value
-
-
-def _optional_id(value: int | None, option: str) -> int | None:
-    return _discord_id(value, option) if value is not None else None
-
-
 def _discard_output() -> None:
     """Keep the interpreter from flushing, at its end, into what cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _explained(error: BaseException) -> tuple[int, str]:  # noqa: PLR0911 -- one return per kind
-    """Return the exit code and the one sentence for what ended a command; empty where nobody needs to be told."""
-    if isinstance(error, CycloptsError):
-        return USAGE_ERROR, f"{str(error).rstrip()} See `tocsin --help`."
-    if isinstance(error, BotError):
-        return USAGE_ERROR if isinstance(error, UsageError) else 1, str(error)
-    if isinstance(error, KeyboardInterrupt):
-        return 130, ""
-    if isinstance(error, BrokenPipeError):
-        return 1, ""  # whoever read the output has what it wanted
-    if isinstance(error, DATABASE_ERRORS):
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        return 1, f"Stopped: {reason}. What was under way is undone, or repaired at the next start."
-    reference = secrets.token_hex(4)
-    _log.error("command_failed", reference=reference, exc_info=error)
-    return 1, f"Tocsin failed in a way it does not know; the log has it under {reference}."
 
 
 def _prepare() -> None:
@@ -325,7 +284,7 @@ def main() -> None:
         code = app(sys.argv[1:], exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the last place that can say something in words
-        code, sentence = _explained(error)
+        code, sentence = explained(error)
         if sentence:
             print(sentence, file=sys.stderr)
         with contextlib.suppress(OSError):

@@ -14,10 +14,11 @@ from typing import Protocol
 from bot.clock import Clock, LeaseClock
 from bot.database_watch import DatabaseWatch
 from bot.dm_queue.breaker_record import BreakerRecord
+from bot.dm_queue.channel_opening import DmOpener
 from bot.dm_queue.fan_out import FanOuts
 from bot.dm_queue.queue import DmQueue
 from bot.dm_queue.too_fast import note_too_fast
-from bot.dm_queue.worker import DmOpener, DmQueueOptions, DmWorker
+from bot.dm_queue.worker import DmQueueOptions, DmWorker
 from bot.events.generate import Generator
 from bot.events.lifecycle import Lifecycle
 from bot.events.signups.attendee_roles import AttendeeRoles, MemberPort
@@ -25,27 +26,24 @@ from bot.events.signups.sign_up import Signups
 from bot.leases.blocks import RequestLimits
 from bot.leases.failures import Backoff
 from bot.leases.instances import InstanceRegister, new_instance_id
-from bot.leases.keys import EVENT_REPOST, NATIVE_EVENT, SIDE_POSTS
-from bot.leases.ports import DiscordTime, MessagePort, NativePort, OutcomeObserver
+from bot.leases.ports import DiscordTime, MessagePort, NativePort
+from bot.leases.retention import Retention
 from bot.leases.send_once import OneWayOut, SendOptions
 from bot.leases.staleness import SweepOptions
 from bot.leases.sweep import Sweeper
-from bot.ops_notes import OpsNoteTeller, PostFaultObserver, tell_unreadable
+from bot.ops_notes import OpsNoteTeller, tell_unreadable
 from bot.reminders import tasks as _registers_the_tasks  # noqa: F401 -- the decorators run on import
 from bot.reminders.dispatch import Dispatcher
 from bot.reminders.fire import ReminderClerk
-from bot.reminders.native_rows import NativeObserver
 from bot.reminders.native_steps import NativeEditor
 from bot.reminders.native_upkeep import NativeUpkeep
-from bot.reminders.outcomes import DueRowObserver, PostObserver
+from bot.reminders.observers import outcome_observers
 from bot.reminders.post_upkeep import PostEditor, PostUpkeep
 from bot.reminders.promotions import PromotionTeller
 from bot.reminders.task_registry import ReminderContext
-from bot.reminders.tasks import ANNOUNCEMENT
 from bot.reminders.time_changes import TimeChangeTeller
 from bot.scheduling import bodies
 from bot.scheduling.agenda import Agenda, Body, together
-from bot.scheduling.registry import registered
 
 
 class DiscordPort(MessagePort, PostEditor, DmOpener, Protocol):
@@ -70,6 +68,7 @@ class ServiceOptions:
     heartbeat_every: dt.timedelta = dt.timedelta(seconds=10)
     dm_queue: DmQueueOptions = field(default_factory=DmQueueOptions)
     sweep: SweepOptions = field(default_factory=SweepOptions)
+    sent_retention: dt.timedelta = dt.timedelta(days=90)
     backoff: Backoff = field(default_factory=Backoff)
 
 
@@ -173,7 +172,7 @@ def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str)
         discord_time=ports.discord_time,
         instance=instance,
         agenda=agenda,
-        observers=_observers(agenda, options),
+        observers=outcome_observers(agenda, debounce=options.edit_debounce),
         stop=ports.stop,
         natives=ports.calendar,
         options=SendOptions(backoff=options.backoff),
@@ -248,17 +247,6 @@ def build_services(ports: Ports, options: ServiceOptions, *, instance_name: str)
     )
 
 
-def _observers(agenda: Agenda, options: ServiceOptions) -> dict[str, tuple[OutcomeObserver, ...]]:
-    faults = PostFaultObserver(agenda)
-    post = PostObserver(agenda, debounce=options.edit_debounce)
-    due = DueRowObserver(agenda)
-    native = NativeObserver(agenda, debounce=options.edit_debounce)
-    reminders: dict[str, tuple[OutcomeObserver, ...]] = {entry.log_source: (due,) for entry in registered()}
-    beside: dict[str, tuple[OutcomeObserver, ...]] = dict.fromkeys((*SIDE_POSTS,), (faults,))
-    shown: dict[str, tuple[OutcomeObserver, ...]] = {EVENT_REPOST: (post, faults), NATIVE_EVENT: (native,)}
-    return reminders | beside | shown | {ANNOUNCEMENT.log_source: (due, post, faults)}
-
-
 def _bodies(  # noqa: PLR0917 -- the joint of all bodies
     ports: Ports,
     options: ServiceOptions,
@@ -283,6 +271,7 @@ def _bodies(  # noqa: PLR0917 -- the joint of all bodies
             ports.calendar, out, is_available=ports.is_available, agenda=agenda, debounce=options.edit_debounce
         )
         in_line.append(natives.sync_native_events)
+    retention = Retention(lease_clock=ports.lease_clock, keep=options.sent_retention, every=options.cleanup_every)
     teller = OpsNoteTeller(out, is_available=ports.is_available)
     # In the order in which one moment's work is done: who lives, what stands, what moves, what goes out.
     return (
@@ -299,7 +288,9 @@ def _bodies(  # noqa: PLR0917 -- the joint of all bodies
         Body(
             bodies.CLEANUP_STALE_EVENTS,
             options.cleanup_every,
-            leadership.only(bodies.CLEANUP_STALE_EVENTS, lifecycle.cleanup_stale_events),
+            leadership.only(
+                bodies.CLEANUP_STALE_EVENTS, together(lifecycle.cleanup_stale_events, retention.forget_old_messages)
+            ),
         ),
         Body(bodies.TELL_OPS_NOTES, options.sync_every, teller.tell_ops_notes),
     )

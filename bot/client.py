@@ -146,7 +146,8 @@ class TocsinBot(commands.Bot):
         self.presses.on_button(Verb.DRAFT, self.drafts.pressed, answers_with_form=True)
         self.add_dynamic_items(PressedItem)
         self._sync = CommandSync(self.tree, clock)
-        self._entered = False
+        self._entered = self._leaves = False
+        self._registering = asyncio.Lock()
 
     @staticmethod
     def _log_stop(reason: str) -> None:
@@ -159,8 +160,12 @@ class TocsinBot(commands.Bot):
         The library calls it once, before the gateway and never at a reconnect.
         """
         self._gate.take_over(self.http)
-        await self.services.enter(self.clock.now())
-        self._entered = True
+        async with self._registering:
+            if self._leaves:
+                return  # a stop was faster: nothing is entered that nobody would take back
+            # Before it is: whoever stops in the middle of it has something to take back all the same.
+            self._entered = True
+            await self.services.enter(self.clock.now())
         for name in self._extensions_to_load:
             await self.load_extension(name)
 
@@ -220,6 +225,7 @@ class TocsinBot(commands.Bot):
 
     async def shut_down(self, *, grace: dt.timedelta) -> None:
         """Take no new work, let what is under way finish within ``grace``, then close the client, whatever failed."""
+        self._leaves = True
         clock = asyncio.get_running_loop().time
         deadline = clock() + grace.total_seconds()
         try:
@@ -228,14 +234,19 @@ class TocsinBot(commands.Bot):
         except TimeoutError:
             _log.warning("stopped_with_work_under_way")
         try:
-            if self._entered:
-                self._entered = False
-                await asyncio.wait_for(self.services.leave(), _LEAVE_SECONDS)
+            await asyncio.wait_for(self._leave(), _LEAVE_SECONDS)
         except DATABASE_ERRORS as error:  # a timeout is one of them
             # What is not recorded now is repaired at the next start.
             _log.warning("not_left_in_time", error=type(error).__name__)
         finally:
             await self._close_in_time()
+
+    async def _leave(self) -> None:
+        """Give the instance up where there is one, once an entering that is under way has ended."""
+        async with self._registering:
+            if self._entered:
+                self._entered = False
+                await self.services.leave()
 
     async def _close_in_time(self) -> None:
         try:

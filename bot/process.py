@@ -76,6 +76,7 @@ def service_options(settings: Settings) -> ServiceOptions:
             dead_after=_span(cluster.dead_after_seconds),
             failed_retention=_span(reminders.failed_retention_seconds),
         ),
+        sent_retention=dt.timedelta(days=reminders.sent_retention_days),
         dm_queue=dm_queue_options(settings.dm_queue),
         backoff=Backoff(
             tuple(_span(seconds) for seconds in reminders.backoff_seconds), _span(reminders.permanent_retry_seconds)

@@ -26,10 +26,9 @@ from bot.command_tree import Access, Interaction, answer, needs
 from bot.events.browse import EVERY_STATE, search_events
 from bot.events.event_moves import EventMove, EventMoves, movable_states
 from bot.events.event_requests import EventDesk, EventRequest
+from bot.events.option_descriptions import ATTENDEE_ROLE, REQUIRED_ROLE, WHEN_MADE, WHICH_EVENT
 from bot.events.overview import list_events, show_event
 from models.states import EventState
-
-_EVENT = "Which event: choose one from the list"
 
 
 @app_commands.guild_only()
@@ -50,21 +49,10 @@ class EventCommands(commands.GroupCog, group_name="event", group_description="Ev
 
     @app_commands.command(name="create", description="Make one event; you see its time before anything is saved.")
     @app_commands.describe(
-        name="What it is called",
         when="When it begins, such as fri 8pm or 2026-12-24 19:30; by your own clock if you set one",
-        description="What the announcement says",
-        duration_minutes="How long it lasts; usually 120",
-        places="How many people can sign up; 0 for no limit",
-        channel="Where it is announced; usually this server's announcement channel",
-        ping_role="A role that the announcement pings",
-        announce_hours="How many hours before it is announced; usually 24, 0 for not at all",
-        attendance_hours="How many hours before those who signed up are asked to confirm; 0 for not at all",
-        profile_hours="How many hours before people are asked for a missing profile; 0 for not at all",
-        signups_open_hours="How many hours before sign-ups open; usually 168, 0 for at once",
-        required_role="Only people with this role can sign up",
-        attendee_role="A role that those with a place have until it is over",
-        offer_minutes="How long a freed place is held for the next in line, who is asked; 0 to give it at once",
-        native_event="Whether it also stands in this server's own list of scheduled events; usually not",
+        required_role=REQUIRED_ROLE,
+        attendee_role=ATTENDEE_ROLE,
+        **WHEN_MADE,
     )
     @needs(Access.ADMIN)
     async def create(  # noqa: PLR0913, PLR0917 -- Discord's options are its parameters
@@ -116,14 +104,14 @@ class EventCommands(commands.GroupCog, group_name="event", group_description="Ev
         await answer(interaction, await list_events(guild_id=interaction.guild_id or 0, now=self._now))
 
     @app_commands.command(name="show", description="Everything about one event.")
-    @app_commands.describe(event=_EVENT)
+    @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def show(self, interaction: Interaction, event: str) -> None:
         """Show one event."""
-        await answer(interaction, await show_event(event, guild_id=interaction.guild_id or 0))
+        await answer(interaction, await show_event(event, guild_id=interaction.guild_id or 0, now=self._now))
 
     @app_commands.command(name="cancel", description="Cancel one event; you see what that does before it is done.")
-    @app_commands.describe(event=_EVENT)
+    @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def cancel(self, interaction: Interaction, event: str) -> None:
         """Show what cancelling would do, to be done on a press."""
@@ -132,28 +120,28 @@ class EventCommands(commands.GroupCog, group_name="event", group_description="Ev
         await self._bot.drafts.show(interaction, reply)
 
     @app_commands.command(name="open-signups", description="Open the sign-ups of one event now.")
-    @app_commands.describe(event=_EVENT)
+    @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def open_signups(self, interaction: Interaction, event: str) -> None:
         """Open the sign-ups."""
         await self._move(interaction, EventMove.OPEN_SIGNUPS, event)
 
     @app_commands.command(name="roll-call", description="Close the sign-ups of one event, to call the roll.")
-    @app_commands.describe(event=_EVENT)
+    @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def roll_call(self, interaction: Interaction, event: str) -> None:
         """Call the roll."""
         await self._move(interaction, EventMove.ROLL_CALL, event)
 
     @app_commands.command(name="reopen", description="Open the sign-ups of one event again after the roll call.")
-    @app_commands.describe(event=_EVENT)
+    @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def reopen(self, interaction: Interaction, event: str) -> None:
         """Open the sign-ups again."""
         await self._move(interaction, EventMove.REOPEN, event)
 
     @app_commands.command(name="start", description="Let one event begin now, whatever its time says.")
-    @app_commands.describe(event=_EVENT)
+    @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def start(self, interaction: Interaction, event: str) -> None:
         """Let it begin."""

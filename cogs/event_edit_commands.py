@@ -25,9 +25,8 @@ from bot.command_options import (
 )
 from bot.command_tree import Access, Interaction, needs
 from bot.events.browse import search_events
+from bot.events.option_descriptions import REQUIRED_ROLE, WHEN_CHANGED, WHICH_EVENT
 from models.states import AHEAD
-
-_EVENT = "Which event: choose one from the list"
 
 
 class EventEditCommands(commands.Cog):
@@ -46,22 +45,12 @@ class EventEditCommands(commands.Cog):
 
     @app_commands.command(name="edit", description="Change one event, this one only; you see what before it is done.")
     @app_commands.describe(
-        event=_EVENT,
-        name="What it is called",
-        description="What the announcement says",
-        duration_minutes="How long it lasts",
-        places="How many people can sign up; 0 for no limit",
-        channel="Where it is announced",
-        ping_role="A role that the announcement pings",
-        announce_hours="How many hours before it is announced; 0 for not at all",
+        event=WHICH_EVENT,
         signup_reminder_hours="How many hours before the series' subscribers are asked to sign up; 0 for not at all",
-        attendance_hours="How many hours before those who signed up are asked to confirm; 0 for not at all",
-        profile_hours="How many hours before people are asked for a missing profile; 0 for not at all",
-        signups_open_hours="How many hours before sign-ups open; 0 for at once",
-        required_role="Only people with this role can sign up",
-        offer_minutes="How long a freed place is held for the next in line, who is asked; 0 to give it at once",
+        required_role=REQUIRED_ROLE,
         native_event="Whether it also stands in this server's own list of scheduled events",
         clear="What to take away",
+        **WHEN_CHANGED,
     )
     @app_commands.choices(
         clear=[app_commands.Choice(name=option.replace("_", " "), value=option) for option in CLEARABLE]
@@ -112,7 +101,7 @@ class EventEditCommands(commands.Cog):
 
     @app_commands.command(name="move", description="Move one event to another time; you see it before it is done.")
     @app_commands.describe(
-        event=_EVENT,
+        event=WHICH_EVENT,
         when="When it begins instead, such as 2026-12-24 19:30",
         tell="Whether those who signed up get a direct message with the new time; they do if left out",
     )

@@ -11,6 +11,7 @@ from bot.command_tree import Access, Interaction, answer, needs
 from bot.events.ahead import listing, outlook
 from bot.events.browse import find_series, search_series
 from bot.events.notifications import page, search_switches, turn
+from bot.events.option_descriptions import WHICH_SERIES
 from bot.events.subscriptions import search_subscriptions, subscribe, unsubscribe
 from bot.message.outgoing import Embed
 
@@ -36,7 +37,7 @@ class Players(commands.Cog):
             await answer(interaction, _NOTHING_AHEAD)
 
     @app_commands.command(name="subscribe", description="Be reminded by direct message of the sign-ups of a series.")
-    @app_commands.describe(series="Which series: choose one from the list")
+    @app_commands.describe(series=WHICH_SERIES)
     @app_commands.guild_only()
     @needs(Access.MEMBER)
     async def subscribe(self, interaction: Interaction, series: str) -> None:

@@ -11,6 +11,7 @@ from bot.client import TocsinBot
 from bot.command_options import Choices, as_choices, may_post
 from bot.command_tree import Access, Interaction, answer, needs
 from bot.events.browse import guild_timezone, search_events
+from bot.events.option_descriptions import WHICH_EVENT
 from bot.reminders.forecast import Prospects, Window, forecast
 from bot.reminders.forecast_wording import FILE_NAME, forecast_text, left_out
 from bot.reminders.retry import Retries
@@ -18,7 +19,6 @@ from bot.reminders.why import why
 from bot.scheduling.bodies import GENERATE_UPCOMING_EVENTS
 from models.states import AHEAD
 
-_EVENT = "Which event: choose one from the list"
 _MOST_DAYS = 60
 
 
@@ -52,7 +52,7 @@ class ReminderCommands(commands.GroupCog, group_name="reminders", group_descript
         await answer(interaction, text, file=(FILE_NAME, table) if table is not None else None)
 
     @app_commands.command(name="why", description="Why each reminder of an event was sent, will be, or is not.")
-    @app_commands.describe(event=_EVENT, person="Somebody who was told, or was not: and why")
+    @app_commands.describe(event=WHICH_EVENT, person="Somebody who was told, or was not: and why")
     @needs(Access.ADMIN)
     async def why(self, interaction: Interaction, event: str, person: discord.User | None = None) -> None:
         """Explain the reminders of one event."""
@@ -66,7 +66,7 @@ class ReminderCommands(commands.GroupCog, group_name="reminders", group_descript
         await answer(interaction, text)
 
     @app_commands.command(name="retry", description="Try again now what failed of an event that has not begun.")
-    @app_commands.describe(event=_EVENT)
+    @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def retry(self, interaction: Interaction, event: str) -> None:
         """Try again what failed."""

@@ -28,12 +28,11 @@ from bot.command_options import (
 )
 from bot.command_tree import Access, Interaction, answer, needs
 from bot.events.browse import search_series
+from bot.events.option_descriptions import ATTENDEE_ROLE, OF_SERIES, WHEN_MADE, WHICH_SERIES
 from bot.events.overview import list_series, show_series
 from bot.events.series_requests import SeriesDesk, SeriesRequest
 from bot.times.timezones import search_timezones
 from models.states import Frequency, MonthEnd
-
-_SERIES = "Which series: choose one from the list"
 
 
 @app_commands.guild_only()
@@ -51,29 +50,15 @@ class SeriesCommands(commands.GroupCog, group_name="series", group_description="
 
     @app_commands.command(name="create", description="Make a series; you see its times before anything is saved.")
     @app_commands.describe(
-        name="What it is called",
-        frequency="How often it returns",
         time="The time of day it begins, such as 19:30 or 7:30pm",
         starts="The first day, such as 2026-03-29; today if left out",
-        days="Weekdays such as TU,TH; with monthly such as 2WE (the second) or -1FR (the last)",
         every="Every how many days, weeks, months or years; 1 if left out",
         timezone="Whose clock the time is by; this server's if left out",
         ends="The last day, such as 2026-12-24; never if left out",
-        month_end="Monthly on a day that a month lacks: its last day, or not at all",
-        description="What the announcement says",
-        channel="Where it is announced; usually this server's announcement channel",
-        ping_role="A role that the announcement pings",
-        places="How many people can sign up; 0 for no limit",
-        duration_minutes="How long it lasts; usually 120",
-        announce_hours="How many hours before it is announced; usually 24, 0 for not at all",
-        signup_reminder_hours="How many hours before subscribers are asked to sign up; 0 for not at all",
-        attendance_hours="How many hours before those who signed up are asked to confirm; 0 for not at all",
-        profile_hours="How many hours before people are asked for a missing profile; 0 for not at all",
-        signups_open_hours="How many hours before sign-ups open; usually 168, 0 for at once",
         days_ahead="How many days ahead its events are made; usually 14",
-        attendee_role="A role that those with a place have until it is over",
-        offer_minutes="How long a freed place is held for the next in line, who is asked; 0 to give it at once",
-        native_event="Whether it also stands in this server's own list of scheduled events; usually not",
+        attendee_role=ATTENDEE_ROLE,
+        **WHEN_MADE,
+        **OF_SERIES,
     )
     @app_commands.choices(
         month_end=[
@@ -147,14 +132,14 @@ class SeriesCommands(commands.GroupCog, group_name="series", group_description="
         await answer(interaction, await list_series(guild_id=interaction.guild_id or 0))
 
     @app_commands.command(name="show", description="Everything about one series.")
-    @app_commands.describe(series=_SERIES)
+    @app_commands.describe(series=WHICH_SERIES)
     @needs(Access.ADMIN)
     async def show(self, interaction: Interaction, series: str) -> None:
         """Show one series."""
         await answer(interaction, await show_series(series, guild_id=interaction.guild_id or 0))
 
     @app_commands.command(name="pause", description="Let a series make no new events; those it has made stay.")
-    @app_commands.describe(series=_SERIES)
+    @app_commands.describe(series=WHICH_SERIES)
     @needs(Access.ADMIN)
     async def pause(self, interaction: Interaction, series: str) -> None:
         """Pause one series."""
@@ -162,7 +147,7 @@ class SeriesCommands(commands.GroupCog, group_name="series", group_description="
         await answer(interaction, await pause_series(series, guild_id=guild_id, actor=actor, now=self._now))
 
     @app_commands.command(name="resume", description="Let a paused series go on; its events are made at once.")
-    @app_commands.describe(series=_SERIES)
+    @app_commands.describe(series=WHICH_SERIES)
     @needs(Access.ADMIN)
     async def resume(self, interaction: Interaction, series: str) -> None:
         """Resume one series."""

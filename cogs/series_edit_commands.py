@@ -30,6 +30,7 @@ from bot.command_options import (
 )
 from bot.command_tree import Access, Interaction, needs
 from bot.events.browse import search_series
+from bot.events.option_descriptions import ATTENDEE_ROLE, OF_SERIES, WHEN_CHANGED, WHICH_SERIES
 from bot.times.timezones import search_timezones
 from models.states import Frequency, MonthEnd
 
@@ -52,31 +53,18 @@ class SeriesEditCommands(commands.Cog):
 
     @app_commands.command(name="edit", description="Change a series; you see what becomes of its events first.")
     @app_commands.describe(
-        series="Which series: choose one from the list",
-        name="What it is called",
-        frequency="How often it returns",
+        series=WHICH_SERIES,
         time="The time of day it begins, such as 19:30",
         starts="The first day, such as 2026-03-29",
-        days="Weekdays such as TU,TH; with monthly such as 2WE (the second) or -1FR (the last)",
         every="Every how many days, weeks, months or years",
         timezone="Whose clock the time is by",
         ends="The last day, such as 2026-12-24",
-        month_end="Monthly on a day that a month lacks: its last day, or not at all",
-        description="What the announcement says",
-        channel="Where it is announced",
-        ping_role="A role that the announcement pings",
-        places="How many people can sign up; 0 for no limit",
-        duration_minutes="How long it lasts",
-        announce_hours="How many hours before it is announced; 0 for not at all",
-        signup_reminder_hours="How many hours before subscribers are asked to sign up; 0 for not at all",
-        attendance_hours="How many hours before those who signed up are asked to confirm; 0 for not at all",
-        profile_hours="How many hours before people are asked for a missing profile; 0 for not at all",
-        signups_open_hours="How many hours before sign-ups open; 0 for at once",
         days_ahead="How many days ahead its events are made",
-        attendee_role="A role that those with a place have until it is over",
-        offer_minutes="How long a freed place is held for the next in line, who is asked; 0 to give it at once",
+        attendee_role=ATTENDEE_ROLE,
         native_event="Whether its events also stand in this server's own list of scheduled events",
         clear="What to take away",
+        **WHEN_CHANGED,
+        **OF_SERIES,
     )
     @app_commands.choices(
         month_end=[

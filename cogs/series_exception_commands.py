@@ -12,8 +12,7 @@ from bot.client import TocsinBot
 from bot.command_options import Choices, DateOption, as_choices
 from bot.command_tree import Access, Interaction, needs
 from bot.events.browse import search_series
-
-_SERIES = "Which series: choose one from the list"
+from bot.events.option_descriptions import WHICH_SERIES
 
 
 class SeriesExceptionCommands(commands.Cog):
@@ -32,7 +31,7 @@ class SeriesExceptionCommands(commands.Cog):
         return self._bot.clock.now()
 
     @app_commands.command(name="skip", description="Leave out one date of a series; you see what before it is done.")
-    @app_commands.describe(series=_SERIES, date="Which date: choose one from the list, or type it")
+    @app_commands.describe(series=WHICH_SERIES, date="Which date: choose one from the list, or type it")
     @needs(Access.ADMIN)
     async def skip(self, interaction: Interaction, series: str, date: DateOption) -> None:
         """Show what skipping a date would do, to be done on a press."""
@@ -41,7 +40,7 @@ class SeriesExceptionCommands(commands.Cog):
         await self._bot.drafts.show(interaction, reply)
 
     @app_commands.command(name="unskip", description="Let a date that a series skips return.")
-    @app_commands.describe(series=_SERIES, date="Which date: choose one from the list, or type it")
+    @app_commands.describe(series=WHICH_SERIES, date="Which date: choose one from the list, or type it")
     @needs(Access.ADMIN)
     async def unskip(self, interaction: Interaction, series: str, date: DateOption) -> None:
         """Show what letting a date return would do, to be done on a press."""
@@ -50,7 +49,7 @@ class SeriesExceptionCommands(commands.Cog):
         await self._bot.drafts.show(interaction, reply)
 
     @app_commands.command(name="add-extra", description="Add one event to a series beside its own times.")
-    @app_commands.describe(series=_SERIES, when="When it begins, such as 2026-12-24 19:30")
+    @app_commands.describe(series=WHICH_SERIES, when="When it begins, such as 2026-12-24 19:30")
     @needs(Access.ADMIN)
     async def add_extra(self, interaction: Interaction, series: str, when: DateOption) -> None:
         """Show what would be added, to be done on a press."""
@@ -59,7 +58,7 @@ class SeriesExceptionCommands(commands.Cog):
         await self._bot.drafts.show(interaction, reply)
 
     @app_commands.command(name="delete", description="Delete a series; you see what happens to its events first.")
-    @app_commands.describe(series=_SERIES)
+    @app_commands.describe(series=WHICH_SERIES)
     @needs(Access.ADMIN)
     async def delete(self, interaction: Interaction, series: str) -> None:
         """Show what deleting would do, to be done on a press."""

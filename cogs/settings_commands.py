@@ -33,6 +33,7 @@ from bot.operations.guild_settings import (
 )
 from bot.operations.guild_templates import TemplateChange, change_template, search_set
 from bot.operations.template_values import ValueKind, search_options, search_values, value_kind
+from bot.scheduling.bodies import SYNC_DISCORD_EVENTS
 from bot.times.timezones import search_timezones
 
 WordOption: TypeAlias = app_commands.Range[str, 1, 100]
@@ -105,6 +106,8 @@ class SettingsCommands(commands.GroupCog, group_name="settings", group_descripti
             default_timezone=self._bot.default_timezone,
             now=self._bot.clock.now(),
         )
+        if before.announcement_channel_id != after.announcement_channel_id:
+            self._bot.services.agenda.wake(SYNC_DISCORD_EVENTS, self._bot.clock.now())
         notes = [*channel_notes(interaction, announcement_channel, ops_channel), *self._role_notes(manager_role)]
         await answer(interaction, "\n".join([told(before, after), *notes]))
 

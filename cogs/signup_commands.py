@@ -13,13 +13,13 @@ from bot.command_options import Choices, as_choices
 from bot.command_tree import Access, Interaction, answer, needs
 from bot.errors import BotError
 from bot.events.browse import EVERY_STATE, search_events
+from bot.events.option_descriptions import WHICH_EVENT
 from bot.events.signups.desk import SignupDesk
 from models.states import EventState
 
 PersonOption: TypeAlias = discord.Member | discord.User
 """Somebody, also who left: only a member can be added, anybody removed."""
 
-_EVENT = "Which event: choose one from the list"
 _RUNNING = frozenset({EventState.SIGNUPS_OPEN, EventState.ROLL_CALL, EventState.IN_PROGRESS})
 _BEGUN = frozenset({EventState.IN_PROGRESS, EventState.COMPLETED})
 
@@ -48,14 +48,14 @@ class SignupCommands(commands.GroupCog, group_name="signups", group_description=
         return self._bot.clock.now()
 
     @app_commands.command(name="list", description="Who comes to one event, waits for it, may come or cannot.")
-    @app_commands.describe(event=_EVENT)
+    @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def list_all(self, interaction: Interaction, event: str) -> None:
         """List the people of one event."""
         await answer(interaction, await self._desk.listing(event, guild_id=interaction.guild_id or 0))
 
     @app_commands.command(name="add", description="Sign somebody up for one event, also somebody who was removed.")
-    @app_commands.describe(event=_EVENT, person="Who is to come")
+    @app_commands.describe(event=WHICH_EVENT, person="Who is to come")
     @needs(Access.ADMIN)
     async def add(self, interaction: Interaction, event: str, person: PersonOption) -> None:
         """Sign somebody up."""
@@ -67,7 +67,7 @@ class SignupCommands(commands.GroupCog, group_name="signups", group_description=
         await self._bot.drafts.show(interaction, reply)
 
     @app_commands.command(name="remove", description="Take somebody off one event; no button brings them back.")
-    @app_commands.describe(event=_EVENT, person="Who is not to come")
+    @app_commands.describe(event=WHICH_EVENT, person="Who is not to come")
     @needs(Access.ADMIN)
     async def remove(self, interaction: Interaction, event: str, person: PersonOption) -> None:
         """Take somebody off."""
@@ -77,7 +77,7 @@ class SignupCommands(commands.GroupCog, group_name="signups", group_description=
         await answer(interaction, says)
 
     @app_commands.command(name="no-show", description="Note that somebody did not come; once more takes it back.")
-    @app_commands.describe(event=_EVENT, person="Who did not come")
+    @app_commands.describe(event=WHICH_EVENT, person="Who did not come")
     @needs(Access.ADMIN)
     async def no_show(self, interaction: Interaction, event: str, person: PersonOption) -> None:
         """Note who did not come."""
@@ -87,7 +87,7 @@ class SignupCommands(commands.GroupCog, group_name="signups", group_description=
         await answer(interaction, says)
 
     @app_commands.command(name="export", description="The people of one event as a CSV file.")
-    @app_commands.describe(event=_EVENT)
+    @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def export(self, interaction: Interaction, event: str) -> None:
         """Hand out the list as a file."""

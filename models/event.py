@@ -26,8 +26,9 @@ class Event(DiscordEventConfigMixin):
     One event of a guild.
 
     ``slot`` is the local time and zone it was generated for, ``2026-03-29T19:00[Europe/London]``; null for a one-off
-    and off schedule. ``announcement_*`` name the one post of the event; ``reposts`` counts how often it was posted
-    again; ``post_due_at`` is set while the post lags behind the row, and ``post_version`` counts what changed.
+    and off schedule. ``is_off_schedule``: an extra one of its series, or one that was cancelled by itself after the
+    schedule had left its slot. ``announcement_*`` name the one post of the event; ``reposts`` counts how often it was
+    posted again; ``post_due_at`` is set while the post lags behind the row, and ``post_version`` counts what changed.
     ``is_withdrawn``: cancelled because its series left its slot, so that it revives when the slot returns; ``moved_to``
     is then where its place went, if anywhere. ``time_changes`` counts the new times that its people were to hear of.
     ``native_due_at`` is set while the native scheduled event lags behind; ``native_told`` is what Discord was last told

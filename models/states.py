@@ -17,6 +17,9 @@ class EventState(StrEnum):
 AHEAD: tuple[EventState, ...] = (EventState.UPCOMING, EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
 """The states of an event that has not begun and was not cancelled."""
 
+OPEN_FOR_PEOPLE: tuple[EventState, ...] = (EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
+"""The states ahead in which people may have said something about an event."""
+
 
 class Frequency(StrEnum):
     """How often a series returns, as RFC 5545 names it."""
@@ -54,3 +57,11 @@ class SignupStatus(StrEnum):
 
 ATTENDING: frozenset[SignupStatus] = frozenset({SignupStatus.SIGNED_UP, SignupStatus.CONFIRMED})
 """Those who have a place."""
+
+MAY_COME: tuple[SignupStatus, ...] = (
+    SignupStatus.SIGNED_UP,
+    SignupStatus.CONFIRMED,
+    SignupStatus.TENTATIVE,
+    SignupStatus.WAITLISTED,
+)
+"""Everybody who may come, with a place or not."""

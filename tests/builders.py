@@ -10,7 +10,7 @@ from bot.clock import Clock, InjectedLeaseClock, ManualClock
 from bot.events.signups.attendee_roles import MemberPort
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.ports import ChannelTarget, Delivered, DmTarget, Target
-from bot.leases.send_once import snowflake_at
+from bot.leases.snowflakes import snowflake_at
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling import due_rows
 from bot.scheduling.bodies import INSTANCE_HEARTBEAT

@@ -7,7 +7,7 @@ from typing import Final
 from bot.clock import Clock
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.ports import Delivered, HistoryUnreadableError
-from bot.leases.send_once import snowflake_at
+from bot.leases.snowflakes import snowflake_at
 from bot.message.native_event import LIVE, NativeChange, NativeEvent, NativeState, NativeStatus
 
 MOST = 100

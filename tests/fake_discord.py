@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from bot.clock import Clock, InjectedLeaseClock, LeaseClock
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.ports import ChannelTarget, Delivered, HistoryUnreadableError, OutcomeObserver, Target
-from bot.leases.send_once import OneWayOut, SendOptions, snowflake_at
+from bot.leases.send_once import OneWayOut, SendOptions
+from bot.leases.snowflakes import snowflake_at
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import Agenda
 from bot.transactions import fetch

@@ -25,6 +25,10 @@ _log = structlog.get_logger(__name__)
 MAX_ATTACHED: Final = 1_000_000
 """How many bytes a file may have that comes through Discord."""
 
+_NOT_CARRIED: Final = (
+    "Not in the file: how many places a single occurrence has where that is not as in its series, and a pause."
+)
+
 YEARS_AHEAD: Final = 5
 """For how long a file says itself where a clock skips the time of a series."""
 
@@ -88,13 +92,16 @@ async def exported(kind: str, typed: str | None, *, guild_id: int, title: str, n
     series_id = series.id if series is not None else None
     name = f"tocsin-series-{series_id}" if series_id is not None else f"tocsin-{guild_id}"
     if kind == "CSV":
-        table, count = await event_table(guild_id, now=now, series_id=series_id)
-        return WrittenFile(f"{name}.csv", table, f"{count} {'event' if count == 1 else 'events'}, as a table.")
+        table = await event_table(guild_id, now=now, series_id=series_id)
+        head = f"{table.count} {'event' if table.count == 1 else 'events'}, as a table."
+        return WrittenFile(f"{name}.csv", table.content, fitting([head, *table.notes]))
     calendar = await calendar_of_guild(guild_id, now=now, series_id=series_id)
     content = await _written(series.name if series is not None else title, calendar, now=now)
     events = len(calendar.events)
     head = f"{len(calendar.series)} series and {events} single {'event' if events == 1 else 'events'}, as a calendar."
-    return WrittenFile(f"{name}.ics", content, fitting([head, *(escape(note) for note in calendar.notes)]))
+    return WrittenFile(
+        f"{name}.ics", content, fitting([head, _NOT_CARRIED, *(escape(note) for note in calendar.notes)])
+    )
 
 
 async def own_calendar(guild_id: int, user_id: int, *, title: str, now: dt.datetime) -> WrittenFile:

@@ -7,7 +7,7 @@ What is read here is :class:`ImportedEvent` or :class:`ImportedSeries`; what is 
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -15,13 +15,14 @@ from pydantic import BaseModel, ValidationError
 
 from bot.calendars.entries import CARRIED, DAYS_AHEAD, SETTINGS, Changed, Told
 from bot.calendars.lines import Component, EntryRefusedError
+from bot.calendars.moments import Moment, Zones, instants_and_dates
 from bot.calendars.rule_reading import read_rule
-from bot.calendars.values import Moment, Zones, duration_of, parts_of
+from bot.calendars.values import duration_of, parts_of
 from bot.events.one_off import EventSpec
 from bot.events.series_fields import MAX_DESCRIPTION, MAX_NAME
 from bot.events.series_spec import SeriesSpec, each_fault
 from bot.message.limits import cut
-from bot.times.recurrence import Occurrence, SeriesRule, occurrences
+from bot.times.recurrence import Occurrence, SeriesRule, local_today, occurrences
 
 Spec = TypeVar("Spec", bound=BaseModel)
 Defaults = Mapping[str, object]
@@ -76,6 +77,11 @@ class Entry:
         """Whether it is one occurrence of a series, by itself."""
         return "RECURRENCE-ID" in self.component.properties
 
+    def named(self) -> Moment | dt.date:
+        """Return which occurrence an override says it is; an EntryRefusedError: that cannot be read."""
+        found = self.component.properties["RECURRENCE-ID"][0]
+        return self.zones.moment("RECURRENCE-ID", found.parameters, found.value)
+
     @property
     def listed(self) -> int:
         """How many dates it lists beside its rule."""
@@ -116,9 +122,13 @@ class ImportedSeries:
     extras: tuple[dt.datetime, ...]
 
 
-def events_of(entry: Entry, defaults: Defaults) -> Iterator[ImportedEvent]:
+def events_of(
+    entry: Entry, defaults: Defaults, *, besides: Collection[Moment | dt.date] = ()
+) -> Iterator[ImportedEvent]:
     """
     Yield the event of an entry without a rule, and one more for each further date that it lists.
+
+    ``besides`` are the moments and dates of it that have an entry of their own.
 
     Raises:
         EntryRefusedError: it has no place here.
@@ -132,11 +142,12 @@ def events_of(entry: Entry, defaults: Defaults) -> Iterator[ImportedEvent]:
         # A single event cannot ask the subscribers of a series; as an extra of one it can.
         asks = settings.pop(_SIGNUP_REMINDER, False) is True if SETTINGS in entry.component.properties else None
     left_out = {one.instant for one in _moments(entry, "EXDATE")}
-    further = [one.instant for one in _moments(entry, "RDATE")]
-    for instant in sorted({start.instant, *further} - left_out):
+    instants = {start.instant, *(one.instant for one in _moments(entry, "RDATE"))} - left_out
+    own = set(instants_and_dates(besides))
+    for instant in sorted(one for one in instants if one not in own and local_today(one, start.timezone) not in own):
         # A listed date has no UID of its own.
-        own = entry.is_override or instant != start.instant
-        uid = f"{entry.uid}/{instant:%Y%m%dT%H%M%SZ}" if own else entry.uid
+        has_suffix = entry.is_override or instant != start.instant
+        uid = f"{entry.uid}/{instant:%Y%m%dT%H%M%SZ}" if has_suffix else entry.uid
         if len(uid) > MAX_UID:
             raise EntryRefusedError(f"its UID has more than {MAX_UID} characters with the date")
         spec = _checked(EventSpec, {**settings, **_words(told), "scheduled_at": instant})
@@ -181,11 +192,10 @@ def change_of(entry: Entry, series: ImportedSeries) -> Changed | dt.date | dt.da
     Raises:
         EntryRefusedError: it has no place here.
     """
-    found = entry.component.properties["RECURRENCE-ID"]
-    if "RANGE" in found[0].parameters:
+    if "RANGE" in entry.component.properties["RECURRENCE-ID"][0].parameters:
         raise EntryRefusedError("it changes all that follow (RANGE), which only a series of its own can")
-    named = entry.zones.moment("RECURRENCE-ID", found[0].parameters, found[0].value)
-    slot = _slot(named, series.spec.rule)
+    named = entry.named()
+    slot = slot_of(named, series.spec.rule)
     if entry.is_cancelled:
         return slot.local_date if slot is not None else None
     start = _start_of(entry)
@@ -263,16 +273,16 @@ def _besides(entry: Entry, rule: SeriesRule) -> tuple[frozenset[dt.date], tuple[
     for one in _moments(entry, "RDATE"):
         # A wall time that the clock skips is left out as it is written, and listed by its instant.
         again = left_out.pop(one.instant, None)
-        if again is None and _slot(one, rule) is None:
+        if again is None and slot_of(one, rule) is None:
             extras.add(one.instant)
     return frozenset(left_out.values()), tuple(sorted(extras))
 
 
 def _slots(named: Iterable[Moment | dt.date], rule: SeriesRule) -> Iterator[Occurrence]:
-    yield from (slot for one in named if (slot := _slot(one, rule)) is not None)
+    yield from (slot for one in named if (slot := slot_of(one, rule)) is not None)
 
 
-def _slot(named: Moment | dt.date, rule: SeriesRule) -> Occurrence | None:
+def slot_of(named: Moment | dt.date, rule: SeriesRule) -> Occurrence | None:
     """Return the occurrence that a moment names, by its instant or by its wall time, or that a mere date names."""
     if not isinstance(named, Moment):
         return next(iter(occurrences(rule, named, named)), None)

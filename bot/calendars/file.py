@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from dateutil.relativedelta import relativedelta
+
 from bot.calendars.entries import Changed
 from bot.calendars.entry import (
     MAX_UID,
@@ -22,11 +24,14 @@ from bot.calendars.entry import (
     series_of,
 )
 from bot.calendars.lines import CalendarFileError, CalendarText, EntryRefusedError, read_calendars
+from bot.calendars.moments import Moment, Zones, instants_and_dates
+from bot.calendars.overrides import newest
 from bot.calendars.rule import first_return
-from bot.calendars.values import Zones
 from bot.calendars.zones import places_of, zone_of
 from bot.events.series_fields import MAX_DESCRIPTION, MAX_NAME
 from bot.message.limits import length
+from bot.times.recurrence import local_today
+from bot.times.when_refused import MOST_YEARS_AHEAD
 
 MOST_FAULTS: Final = 20
 """How many refusals are told one by one; the rest are counted."""
@@ -123,7 +128,7 @@ def _zone_notes(entries: Iterable[Entry], floating: str) -> Iterator[str]:
     for tzid, known in sorted(read.items()):
         if known not in {None, tzid}:
             yield _printable(f"The zone {tzid[:60]} is read as {known}.")
-    if any(_floats(entry) for entry in entries):
+    if zone_of(floating, {}) is not None and any(_floats(entry) for entry in entries):
         yield f"Times without a zone are read in {floating}."
 
 
@@ -150,31 +155,48 @@ def _read_group(group: Sequence[Entry], ground: Ground, found: CalendarFile) -> 
     for twin in masters[1:]:
         found.refuse(twin, f"it has the same UID as entry {masters[0].number}")
     if masters and masters[0].returns:
-        _read_series(masters[0], _newest(overrides), ground, found)
+        _read_series(masters[0], overrides, ground, found)
         return
-    for entry in [*masters[:1], *_newest(overrides)]:
+    events, named = list[ImportedEvent](), list[Moment | dt.date]()
+    for entry in newest(overrides, None):
         try:
-            events = list(events_of(entry, ground.events))
+            name = entry.named()
+            if not (masters and entry.is_cancelled):
+                events += _events_ahead(entry, (), ground, found)
+            named.append(name)
         except EntryRefusedError as error:
             found.refuse(entry, str(error))
-            continue
-        ahead = [event for event in events if event.spec.scheduled_at > ground.now]
-        found.events += ahead
-        found.past += not ahead
+    for entry in masters[:1]:
+        try:
+            events = [*_events_ahead(entry, named, ground, found), *events]
+        except EntryRefusedError as error:
+            found.refuse(entry, str(error))
+    found.events += events
 
 
-def _newest(overrides: Iterable[Entry]) -> list[Entry]:
-    """Return of overrides of one occurrence the one that was changed last."""
-    newest: dict[str, Entry] = {}
-    for entry in sorted(overrides, key=lambda one: (one.sequence, one.number)):
-        named = entry.component.properties["RECURRENCE-ID"][0]
-        newest[f"{named.parameters.get('TZID')}:{named.value}"] = entry
-    return sorted(newest.values(), key=lambda one: one.number)
+def _events_ahead(
+    entry: Entry, besides: Sequence[Moment | dt.date], ground: Ground, found: CalendarFile
+) -> list[ImportedEvent]:
+    events = list(events_of(entry, ground.events, besides=besides))
+    _refuse_too_far([one.spec.scheduled_at for one in events], ground.now)
+    ahead = [one for one in events if one.spec.scheduled_at > ground.now]
+    found.past += not ahead and not besides
+    return ahead
+
+
+def _refuse_too_far(moments: Iterable[dt.datetime], now: dt.datetime) -> None:
+    far = [one for one in moments if one > now + relativedelta(years=MOST_YEARS_AHEAD)]
+    if far:
+        raise EntryRefusedError(
+            f"it takes place on {min(far):%Y-%m-%d}, more than {MOST_YEARS_AHEAD} years ahead, which cannot be"
+            " represented here"
+        )
 
 
 def _read_series(master: Entry, overrides: Sequence[Entry], ground: Ground, found: CalendarFile) -> None:
     try:
         series = series_of(master, ground.series)
+        _refuse_too_far(series.extras, ground.now)
     except EntryRefusedError as error:
         found.refuse(master, str(error))
         for entry in overrides:
@@ -192,29 +214,48 @@ def _with_overrides(
 ) -> ImportedSeries:
     left_out, extras = set(series.left_out), {one for one in series.extras if one > now}
     changed: dict[dt.date, Changed] = {}
-    for entry in overrides:
+    own, added = set[dt.date](), set[dt.datetime]()
+    for entry in newest(overrides, series.spec.rule):
         try:
             change = change_of(entry, series)
+            named = entry.named()
+            _refuse_too_far(_moments_of(change, named), now)
         except EntryRefusedError as error:
             found.refuse(entry, f"{error}; its series has that date as any other")
             continue
+        own |= set(instants_and_dates([named]))
         match change:
             case Changed() if change.starts_at > now:
                 changed[change.local_date] = change
             case Changed():
                 left_out.add(change.local_date)
             case dt.datetime():
-                extras |= {change} if change > now else set()
+                added |= {change} if change > now else set()
             case dt.date():
                 left_out.add(change)
             case None:
                 pass
+    timezone = series.spec.rule.timezone
+    extras = {one for one in extras if one not in own and local_today(one, timezone) not in own} | added
     return replace(
         series,
         left_out=frozenset(left_out - changed.keys()),
         changed=tuple(changed.values()),
         extras=tuple(sorted(extras)),
     )
+
+
+def _moments_of(change: Changed | dt.date | dt.datetime | None, named: Moment | dt.date) -> Iterator[dt.datetime]:
+    """Yield the moments at which an override has or had an event."""
+    match change:
+        case Changed():
+            yield change.starts_at
+            if isinstance(named, Moment):
+                yield named.instant
+        case dt.datetime():
+            yield change
+        case _:
+            pass
 
 
 def _refuse_too_many(found: CalendarFile) -> None:

@@ -17,7 +17,6 @@ MAX_ENTRIES: Final = 2_000
 """How many events, moved and changed occurrences among them, are read of one file."""
 
 _BEGIN: Final = "BEGIN:VCALENDAR"
-_FOLD: Final = re.compile(r"\n[ \t]")
 _PROPERTY: Final = re.compile(
     r'([A-Za-z0-9-]+)((?:;[A-Za-z0-9-]+=(?:"[^"]*"|[^";:,]*)(?:,(?:"[^"]*"|[^";:,]*))*)*):(.*)', re.DOTALL
 )
@@ -91,7 +90,7 @@ def read_calendars(raw: bytes, *, most_bytes: int) -> list[CalendarText]:
         CalendarFileError: it has too many bytes or events, is no text or no calendar, or is cut off.
     """
     reader = _Reader()
-    for number, line in _lines(_text(raw, most_bytes)):
+    for number, line in _lines(_body(raw, most_bytes)):
         name, _, value = line.partition(":")
         match name.strip().upper():
             case "BEGIN":
@@ -153,27 +152,43 @@ class _Reader:
             )
 
 
-def _text(raw: bytes, most_bytes: int) -> str:
+def _body(raw: bytes, most_bytes: int) -> bytes:
     if len(raw) > most_bytes:
         raise CalendarFileError(f"The file has more than {most_bytes:,} bytes, which are read at most.")
     if not raw.strip():
         raise CalendarFileError("The file is empty.")
     if not looks_like_calendar(raw):
         raise CalendarFileError(f"The file is no calendar (ICS): it does not begin with {_BEGIN}.")
-    body = raw.removeprefix(codecs.BOM_UTF8)
+    return raw.removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def _lines(body: bytes) -> Iterator[tuple[int, str]]:
+    """
+    Yield the unfolded lines that are not empty, each with the number of the line of the file in which it begins.
+
+    Before the first of them nothing is folded: whatever stands in front of it is passed over. A line may be folded
+    within a character, so that bytes are joined before they are read as text.
+    """
+    begins, parts = 0, list[bytes]()
+    for number, line in enumerate(body.split(b"\n"), start=1):
+        if begins and line.startswith((b" ", b"\t")):
+            parts.append(line[1:])
+            continue
+        yield from _unless_empty(begins, b"".join(parts))
+        if begins:
+            begins, parts = number, [line]
+        elif line.strip():
+            begins, parts = number, [line.lstrip()]
+    yield from _unless_empty(begins, b"".join(parts))
+
+
+def _unless_empty(number: int, unfolded: bytes) -> Iterator[tuple[int, str]]:
     try:
-        text = body.decode()
-    except UnicodeDecodeError as error:
-        place = len(raw) - len(body) + error.start
-        raise CalendarFileError(f"The file is not UTF-8 text: byte {place} (counted from 0) cannot be read.") from None
-    return text.lstrip().replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the unfolded lines that are not empty, numbered from 1; each fold before one lowers its number by 1."""
-    for number, line in enumerate(_FOLD.sub("", text).split("\n"), start=1):
-        if line.strip():
-            yield number, line
+        line = unfolded.decode()
+    except UnicodeDecodeError:
+        raise CalendarFileError(f"The file is not UTF-8 text: line {number} cannot be read.") from None
+    if line.strip():
+        yield number, line
 
 
 def _property(line: str, number: int) -> Property:

@@ -16,7 +16,7 @@ from models.discord_event_config import DiscordEventConfigMixin
 from models.event import Event
 from models.event_repeater import EventRepeater
 from models.repeater_exception import RepeaterException
-from models.states import AHEAD, EventState, ExceptionKind, SignupStatus
+from models.states import AHEAD, ATTENDING, MAY_COME, EventState, ExceptionKind, SignupStatus
 
 LOOKED_BACK: Final = dt.timedelta(days=366)
 """How far back the events of a file reach; the rule of a series reaches back to its beginning."""
@@ -25,13 +25,6 @@ MOST_EVENTS: Final = 20_000
 MOST_OF_PERSON: Final = 500
 
 _DAY: Final = dt.timedelta(days=1)
-_MAY_COME: Final = (
-    SignupStatus.SIGNED_UP,
-    SignupStatus.CONFIRMED,
-    SignupStatus.TENTATIVE,
-    SignupStatus.WAITLISTED,
-)
-_SURE: Final = frozenset({SignupStatus.SIGNED_UP, SignupStatus.CONFIRMED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +62,15 @@ async def calendar_of_guild(guild_id: int, *, now: dt.datetime, series_id: int |
 async def calendar_of_person(guild_id: int, user_id: int) -> Calendar:
     """Return the events of a server, not over yet, to which a person may come: signed up, maybe or waiting."""
     states = (*AHEAD, EventState.IN_PROGRESS)
-    values = [guild_id, user_id, *_MAY_COME, *states]
+    values = [guild_id, user_id, *MAY_COME, *states]
     rows = await fetch(
         "SELECT e.id, s.status FROM event e JOIN event_signup s ON s.event_id = e.id"  # noqa: S608 -- parameters only
         " WHERE e.guild_id = $1 AND s.user_id = $2"
-        f" AND s.status IN {in_list(_MAY_COME, first=3)} AND e.state IN {in_list(states, first=3 + len(_MAY_COME))}"
+        f" AND s.status IN {in_list(MAY_COME, first=3)} AND e.state IN {in_list(states, first=3 + len(MAY_COME))}"
         f" ORDER BY e.scheduled_at, e.id LIMIT {MOST_OF_PERSON}",
         [value.value if isinstance(value, SignupStatus | EventState) else value for value in values],
     )
-    sure = {integer(row["id"]): SignupStatus(str(row["status"])) in _SURE for row in rows}
+    sure = {integer(row["id"]): SignupStatus(str(row["status"])) in ATTENDING for row in rows}
     events = await Event.filter(guild_id=guild_id, id__in=list(sure)).order_by("scheduled_at", "id") if sure else []
     entries = (replace(_single(event), is_sure=sure[event.id], settings=None) for event in events)
     return Calendar(events=tuple(entries))

@@ -20,15 +20,15 @@ from bot.calendars.rows import event_uid, series_uid
 from bot.errors import BotError
 from bot.events.browse import guild_timezone
 from bot.events.exceptions import note_all_skipped, note_moved, occurrences_on
-from bot.events.generate import new_event, signups_open_at
+from bot.events.generate import new_event, opening_when_made
 from bot.events.guild_sync import due_when_made
+from bot.events.lifecycle import wake_after_new
 from bot.events.one_off import new_one_off
 from bot.events.series import create_series, ensure_guild
 from bot.events.templates import TemplateKind, template_of
 from bot.message.folding import folded
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
 from bot.times.recurrence import Occurrence
 from bot.transactions import atomic
 from models.event import Event
@@ -155,8 +155,7 @@ async def store(
 
 def wake_after_import(agenda: Agenda, now: dt.datetime) -> None:
     """Let the bodies that an import concerns run; call it once it is committed."""
-    for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS):
-        agenda.wake(body, now)
+    wake_after_new(agenda, now=now)
 
 
 async def _as_in_file(one: ImportedSeries, row: EventRepeater, *, actor: int | None, now: dt.datetime) -> None:
@@ -189,14 +188,14 @@ def _changed(event: Event, told: Told, starts_at: dt.datetime, *, now: dt.dateti
     }
     event.overridden_fields = [name for name, value in wanted.items() if getattr(event, name) != value]
     _ = event.update_from_dict(wanted)
-    event.signups_open_at = max(now, signups_open_at(event, scheduled_at=starts_at, now=now))
+    event.signups_open_at = opening_when_made(event, scheduled_at=starts_at, now=now)
     return event
 
 
 def _extra(row: EventRepeater, moment: dt.datetime, *, now: dt.datetime) -> Event:
     event = new_event(row, Occurrence(moment, moment.date(), ""), now)
     event.slot, event.is_off_schedule = None, True
-    event.signups_open_at = max(now, signups_open_at(event, scheduled_at=moment, now=now))
+    event.signups_open_at = opening_when_made(event, scheduled_at=moment, now=now)
     return event
 
 

@@ -1,6 +1,7 @@
 """The events of a server or a series as a table for a spreadsheet: how many said what, and when it is."""
 
 import datetime as dt
+from dataclasses import dataclass
 from typing import Final
 
 from bot.calendars.rows import LOOKED_BACK
@@ -19,12 +20,23 @@ HEADER: Final = (
 )
 
 
-async def event_table(guild_id: int, *, now: dt.datetime, series_id: int | None = None) -> tuple[bytes, int]:
-    """Return the events of a server, or of one series of it, from a year back on as CSV, and how many they are."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Events as CSV, how many they are, and sentences on what it does not hold."""
+
+    content: bytes
+    count: int
+    notes: tuple[str, ...]
+
+
+async def event_table(guild_id: int, *, now: dt.datetime, series_id: int | None = None) -> Table:
+    """Return the events of a server, or of one series of it, from a year back on; the first 10,000 of them."""
     query = Event.filter(guild_id=guild_id, scheduled_at__gt=now - LOOKED_BACK)
     if series_id is not None:
         query = query.filter(series_id=series_id)
-    events = await query.order_by("scheduled_at", "id").limit(MOST_ROWS)
+    found = await query.order_by("scheduled_at", "id").limit(MOST_ROWS + 1)
+    events = found[:MOST_ROWS]
+    notes = [f"There are more than {MOST_ROWS:,} events; the latest are left out."] if len(found) > MOST_ROWS else []
     names = dict(await EventRepeater.filter(guild_id=guild_id).values_list("id", "name"))
     rows: list[list[object]] = []
     for start in range(0, len(events), _AT_ONCE):
@@ -43,7 +55,7 @@ async def event_table(guild_id: int, *, now: dt.datetime, series_id: int | None 
             ]
             for event in batch
         ]
-    return csv_file(HEADER, rows), len(rows)
+    return Table(csv_file(HEADER, rows), len(rows), tuple(notes))
 
 
 def _moment(moment: dt.datetime) -> str:

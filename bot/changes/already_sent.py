@@ -13,11 +13,7 @@ async def sent_lines(event_id: int) -> tuple[str, ...]:
         [event_id, *(entry.log_source for entry in entries)],
     )
     state = {str(row["source"]): bool(row["success"]) for row in rows}
-    sent = [_words(one.key) for one in entries if state.get(one.log_source) is True]
-    leaving = [_words(one.key) for one in entries if state.get(one.log_source) is False]
+    sent = [one.words for one in entries if state.get(one.log_source) is True]
+    leaving = [one.words for one in entries if state.get(one.log_source) is False]
     lines = [f"Sent already, and not sent again: {', '.join(sent)}."] if sent else []
     return (*lines, *([f"On its way at this moment: {', '.join(leaving)}."] if leaving else []))
-
-
-def _words(key: str) -> str:
-    return key.replace("_", " ").replace("signup", "sign-up")

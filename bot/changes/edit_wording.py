@@ -5,6 +5,7 @@ from typing import Final
 
 from bot.message.escaping import escape
 from bot.message.limits import cut
+from bot.scheduling.registry import REMINDERS
 
 Values = Mapping[str, object]
 """What a row holds, by the names of its fields."""
@@ -63,13 +64,8 @@ _LINES: Final[Sequence[tuple[str, tuple[str, ...], Callable[[Values], str]]]] = 
     ),
     ("Pinged", ("discord_announcement_role_ids",), _roles("discord_announcement_role_ids")),
     *(
-        (label, (prefix, f"{prefix}_hours"), _reminder(prefix))
-        for label, prefix in (
-            ("Announced", "discord_announcement"),
-            ("Subscribers asked to sign up", "discord_signup_reminder"),
-            ("Asked to confirm", "discord_confirm_attendance"),
-            ("Profile reminder", "discord_profile_reminder"),
-        )
+        (one.words.capitalize(), (one.enabled_field, one.hours_field), _reminder(one.enabled_field))
+        for one in REMINDERS
     ),
     ("Sign-ups open", ("signup_opens_hours",), _number("signup_opens_hours", "at once", " h before")),
     ("A freed place is held", ("signup_offer_minutes",), _number("signup_offer_minutes", "for nobody", " min")),

@@ -26,7 +26,7 @@ from bot.events.lifecycle import wake_after_move
 from bot.events.one_off import EventSpec
 from bot.events.posts import mark_changed
 from bot.events.requests import RequestRefusedError, checked, given, hours_fields
-from bot.events.signups.waiting_line import promote, wake_after_promotion
+from bot.events.signups.waiting_line import is_asked_first, promote, wake_after_promotion
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
@@ -119,7 +119,7 @@ class EventEdits:
         return Proposal(shown.text, (Way("Change it", apply), leave("Back")))
 
     async def _apply(self, shown: _Edit, changes: EventChanges, actor: int, now: dt.datetime) -> Reply:
-        async def _unit() -> tuple[int, ...]:
+        async def _unit() -> str:
             event = await held_event(shown.event)
             try:
                 fresh = await _planned(event, changes, now=now)
@@ -129,18 +129,17 @@ class EventEdits:
                 raise StaleError(event) from None  # it could be when it was shown
             if fresh != shown:
                 raise StaleError(event)
-            return await self._make(event, fresh, actor=actor, now=now)
+            return _moved_up(event, len(await self._make(event, fresh, actor=actor, now=now)))
 
-        promoted = await atomic(_unit)
+        moved_up = await atomic(_unit)
         event = shown.event
         _log.info("event_edited", guild=event.guild_id, event_id=event.id, actor=actor, fields=sorted(shown.changes))
         wake_after_move(self._agenda, now=now, debounce=self._debounce)
         wake_after_promotion(self._agenda, now=now)
-        moved_up = f" From the wait-list {len(promoted)} moved up." if promoted else ""
         return f"{named(event)} was changed.{moved_up}"
 
     async def _make(self, event: Event, edit: _Edit, *, actor: int, now: dt.datetime) -> tuple[int, ...]:
-        before = {name: getattr(event, name) for name in edit.changes}
+        before, had = {name: getattr(event, name) for name in edit.changes}, event.max_players
         for name, value in edit.changes.items():
             setattr(event, name, value)
         event.overridden_fields = list(edit.overridden)
@@ -148,7 +147,7 @@ class EventEdits:
             # Without hours it is the moment of creation, as for a new event.
             event.signups_open_at = signups_open_at(event, scheduled_at=event.scheduled_at, now=event.created_at)
         await event.save(update_fields=[*edit.changes, "overridden_fields", "signups_open_at"])
-        promoted = await promote(event.id, now=now) if "max_players" in edit.changes else ()
+        promoted = await promote(event.id, was=had, now=now) if "max_players" in edit.changes else ()
         await due_rows.refresh([event.id])
         await mark_changed(event.id, now=now, debounce=self._debounce)
         await audit.record(
@@ -162,6 +161,15 @@ class EventEdits:
             instance=self._instance,
         )
         return promoted
+
+
+def _moved_up(event: Event, count: int) -> str:
+    """Return what became of ``count`` people in line, given the event as it is now."""
+    if not count:
+        return ""
+    if is_asked_first(event.max_players, event.signup_offer_minutes):
+        return f" From the wait-list {count} {'is' if count == 1 else 'are'} asked whether they want a place."
+    return f" From the wait-list {count} moved up."
 
 
 def _wanted(event: Event, given_: EventChanges) -> dict[str, object]:
@@ -237,7 +245,9 @@ async def _on_people(event: Event, changes: Mapping[str, object]) -> list[str]:
             f" than {places} have one."
         )
     elif "max_players" in changes and coming and event.state is not EventState.UPCOMING:
-        lines.append("Who waits in line moves up where there is a place.")
+        asks = places is not None and changes.get("signup_offer_minutes", event.signup_offer_minutes) is not None
+        moves = "is asked whether they want a place" if asks else "moves up"
+        lines.append(f"Who waits in line {moves} where there is one.")
     return lines
 
 

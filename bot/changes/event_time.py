@@ -14,12 +14,14 @@ import structlog
 
 from bot import audit
 from bot.changes.already_sent import sent_lines
+from bot.changes.extras import refuse_taken
 from bot.changes.stale import StaleError, held_event, held_series, refuse_unless_ahead
 from bot.errors import BotError
 from bot.events import browse
 from bot.events.admin_wording import named
-from bot.events.exceptions import date_of, is_own_time, note_moved
+from bot.events.exceptions import date_of, has_slot, is_own_time, note_moved
 from bot.events.lifecycle import wake_after_move
+from bot.events.own_zone import zone_for
 from bot.events.posts import mark_changed
 from bot.message import timestamps
 from bot.message.proposal import Proposal, Reply, Way, leave
@@ -27,16 +29,15 @@ from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import TELL_TIME_CHANGES
 from bot.times.when import Ambiguous, read_moment
+from bot.times.which_was_meant import ask_which_time
 from bot.transactions import atomic
 from models.event import Event
 from models.event_repeater import EventRepeater
-from models.states import ATTENDING, EventState, SignupStatus
+from models.states import MAY_COME, EventState
 
 _log = structlog.get_logger(__name__)
 
 _SCHEDULED_AT = "scheduled_at"
-TOLD = (*sorted(ATTENDING), SignupStatus.TENTATIVE, SignupStatus.WAITLISTED)
-"""Who hears of another time: everybody who may come."""
 
 
 class SameTimeError(BotError):
@@ -69,7 +70,9 @@ class _Move:
     """
     One move as it is shown and then made; two are equal where they do the same.
 
-    ``text`` is what the admin reads: how many are told may differ by the time they are.
+    ``is_noted``: its series has its slot, so that the date is noted as moved; one that was kept from an older schedule
+    is not in the way of what the series makes now. ``text`` is what the admin reads: how many are told may differ by
+    the time they are.
     """
 
     event: Event = field(compare=False)
@@ -79,6 +82,7 @@ class _Move:
     opens_at: dt.datetime | None
     overridden: tuple[str, ...]
     is_back: bool
+    is_noted: bool
     tells: bool
     sent: tuple[str, ...]
     text: str = field(compare=False)
@@ -104,21 +108,18 @@ class EventTimes:
         ``tell`` None: those who signed up are told, if there are any.
 
         Raises:
-            NoSuchEventError, NotAheadError, WhenError, SameTimeError: it cannot be.
+            NoSuchEventError, NotAheadError, WhenError, SameTimeError, ExtraTakenError: it cannot be.
         """
         event = await browse.find_event(typed, guild_id=guild_id)
         refuse_unless_ahead(event, now=now, cannot="moved")
-        clock = await browse.zone_for(guild_id, actor, default=self._default_timezone)
+        clock = await zone_for(guild_id, actor, default=self._default_timezone)
         reading = read_moment(when, timezone=clock.timezone, now=now)
-        asked = _Asked(tell, actor, tuple(clock.notes))
+        preview = partial(self._preview, event, _Asked(tell, actor, tuple(clock.notes)))
         if isinstance(reading, Ambiguous):
-            ways = [
-                Way(option.label, partial(self._preview, event, option.moment, asked)) for option in reading.options
-            ]
-            return Proposal(reading.question, (*ways, leave()))
-        return await self._preview(event, reading.moment, asked, now)
+            return ask_which_time(reading, preview)
+        return await preview(reading.moment, now)
 
-    async def _preview(self, event: Event, moment: dt.datetime, asked: _Asked, now: dt.datetime) -> Reply:
+    async def _preview(self, event: Event, asked: _Asked, moment: dt.datetime, now: dt.datetime) -> Reply:
         fresh = await Event.get_or_none(id=event.id, guild_id=event.guild_id)
         if fresh is None:
             raise StaleError(event)
@@ -150,7 +151,7 @@ class EventTimes:
         event.time_changes += move.tells
         changed = [_SCHEDULED_AT, "signups_open_at", "overridden_fields", "time_changes"]
         await event.save(update_fields=changed)
-        if event.series_id is not None and event.slot is not None:
+        if move.is_noted and event.series_id is not None and event.slot is not None:
             await note_moved(event.series_id, date_of(event.slot), is_back=move.is_back)
         await due_rows.refresh([event.id])
         await mark_changed(event.id, now=now, debounce=self._debounce)
@@ -181,12 +182,14 @@ async def _planned(
         raise SameTimeError(event)
     if moment <= now:
         raise NewTimePassedError(event, moment)
+    if series is not None and event.is_off_schedule:
+        await refuse_taken(series, moment, now=now, but=event)
     opens = event.signups_open_at
     if opens is not None and event.signup_opens_hours is not None:
         opens += moment - event.scheduled_at  # without hours it is the moment of creation, which does not move
     counts = (await browse.answer_counts([event.id]))[event.id]
     # An upcoming event holds no sign-ups: what a revived one has left of its first life does not count.
-    people = sum(counts[status] for status in TOLD) if event.state is not EventState.UPCOMING else 0
+    people = sum(counts[status] for status in MAY_COME) if event.state is not EventState.UPCOMING else 0
     is_back = series is not None and event.slot is not None and is_own_time(series, event.slot, moment)
     others = [name for name in event.overridden_fields if name != _SCHEDULED_AT]
     marked = series is not None and event.slot is not None and not is_back
@@ -203,7 +206,8 @@ async def _planned(
         *asked.notes,
     ]
     stood = (event.state, event.scheduled_at, event.signups_open_at, event.name, event.series_id, event.time_changes)
-    return _Move(event, series, stood, moment, opens, overridden, is_back, tells, sent, "\n".join(lines))
+    is_noted = series is not None and event.slot is not None and has_slot(series, event.slot)
+    return _Move(event, series, stood, moment, opens, overridden, is_back, is_noted, tells, sent, "\n".join(lines))
 
 
 def _opening(event: Event, opens: dt.datetime | None, now: dt.datetime) -> list[str]:

@@ -12,12 +12,12 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.changes.periods import begin_of_period, end_of_period, period
 from bot.times.recurrence import Occurrence, SeriesRule, local_today, occurrences
 from models.states import EventState, Frequency
 
-_WEEK = dt.timedelta(days=7)
 _DAY = dt.timedelta(days=1)
-_DECEMBER = 12
+_ZONES_APART = dt.timedelta(days=2)
 # An event that is over, or was cancelled by itself, only keeps its slot taken.
 _OVER = frozenset({EventState.COMPLETED, EventState.CANCELLED})
 
@@ -35,8 +35,9 @@ class StoredEvent:
     """
     A stored event ahead, as the plan sees it.
 
-    ``slot`` is null for an extra one. ``told`` are the sources of the messages that are out, or on their way; an event
-    that people see counts as told. ``is_edited``: an admin edited or moved it by itself.
+    ``slot`` is null for an extra one; one that was cancelled once its schedule had left it is off schedule, too.
+    ``told`` are the sources of the messages that are out, or on their way; an event that people see counts as told.
+    ``is_edited``: an admin edited or moved it by itself; ``is_moved``: moved it.
     """
 
     event_id: int
@@ -47,6 +48,7 @@ class StoredEvent:
     is_off_schedule: bool = False
     is_edited: bool = False
     is_withdrawn: bool = False
+    is_moved: bool = False
 
     @property
     def local_date(self) -> dt.date | None:
@@ -104,6 +106,12 @@ class RealignPlan:
     staying: tuple[Staying, ...] = ()
 
     @property
+    def freed(self) -> frozenset[dt.date]:
+        """The dates that are the schedule's again: of moved events that go, unless another moved one is of it too."""
+        stand = [*self.kept, *(one.event for one in self.staying)]
+        return frozenset(_moved_dates(self.leaving) - _moved_dates(stand))
+
+    @property
     def leaving(self) -> tuple[StoredEvent, ...]:
         """The events that lose their place, whether another comes for them or not."""
         return (*(one.event for one in self.moved), *self.removed)
@@ -112,11 +120,6 @@ class RealignPlan:
     def arrivals(self) -> tuple[Arrival, ...]:
         """The occurrences that get an event at once."""
         return (*(one.to for one in self.moved if not one.to.is_later), *self.added)
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether no event comes or goes."""
-        return not self.leaving and not self.arrivals
 
     @property
     def empties(self) -> bool:
@@ -137,16 +140,17 @@ def plan(
     Return what becomes of the ``stored`` events of a series, those that begin after ``now``, under a new ``rule``.
 
     What is stored may stand wherever the rule has it; what is missing is made in the window of ``days_ahead`` alone, as
-    at any other time, but a withdrawn event returns wherever it is. ``excepted`` dates get no event. ``ticked`` are
-    edited events that may go.
+    at any other time, but a withdrawn event returns wherever it is. ``excepted`` dates get no event beside those that
+    stand there. ``ticked`` are edited events that may go: with a moved one goes what excepts its date.
     """
     ahead = sorted((one for one in stored if one.scheduled_at > now), key=lambda one: (one.scheduled_at, one.event_id))
     today = local_today(now, rule.timezone)
     window_end = today + dt.timedelta(days=days_ahead)
-    horizon = max([window_end, *(one.local_date for one in ahead if one.local_date)])
-    every = occurrences(rule, today, _end_of_period(rule.frequency, horizon))
+    dates = [one.local_date for one in ahead if one.local_date]
+    # Back to the date of one that was put off, which the schedule may have all the same.
+    every = _laid_out(rule, today, window_end, dates)
     grid = {one.slot for one in every}
-    wanted = {one.slot: one for one in every if one.starts_at > now and one.local_date not in excepted}
+    wanted = {one.slot: one for one in every if one.starts_at > now}
 
     kept: list[StoredEvent] = []
     staying: list[Staying] = []
@@ -161,12 +165,16 @@ def plan(
             leaving.append(event)
         else:
             staying.append(Staying(event, why))
-    arriving = _arrivals(wanted.values(), ahead, window_end)
-    renamed = _renamed(leaving, arriving)
-    stays, taken = {one.event for one in renamed}, {one.to for one in renamed}
-    leaving = [event for event in leaving if event not in stays]
-    moved = _pairs(rule.frequency, leaving, [one for one in arriving if one not in taken])
-    gone, taken = {one.event for one in moved}, taken | {one.to for one in moved}
+    freed = _moved_dates(leaving) - _moved_dates([*kept, *(one.event for one in staying)])
+    closed = (set(excepted) - freed) | _cancelled_dates(ahead)
+    arriving = _arrivals([one for one in wanted.values() if one.local_date not in closed], ahead, window_end)
+    renamed = _renamed([*leaving, *(one.event for one in staying)], arriving)
+    settled = {one.event for one in renamed}
+    leaving = [event for event in leaving if event not in settled]
+    staying = [one for one in staying if one.event not in settled]
+    arriving = _beside([one.event for one in staying], ahead, arriving, {one.to for one in renamed})
+    moved = _pairs(rule.frequency, leaving, arriving)
+    gone, taken = {one.event for one in moved}, {one.to for one in moved}
     return RealignPlan(
         kept=tuple(kept),
         renamed=renamed,
@@ -177,12 +185,61 @@ def plan(
     )
 
 
+def _laid_out(rule: SeriesRule, today: dt.date, window_end: dt.date, dates: Collection[dt.date]) -> list[Occurrence]:
+    """
+    Return the occurrences of the window and, outside of it, those around the ``dates`` of what is stored alone.
+
+    What lies between can neither be a stored event's own nor come in its place, and may be centuries.
+    """
+    begin = min([today, *dates])
+    end = end_of_period(rule.frequency, max([window_end, *dates]))
+    spans = [(today, min(end, end_of_period(rule.frequency, window_end)))]
+    for date in set(dates):
+        # In another zone the same moment is up to two days off, which may be the period beside.
+        first = begin_of_period(rule.frequency, max(begin, date - _ZONES_APART))
+        last = end_of_period(rule.frequency, min(end, date + _ZONES_APART))
+        spans.append((max(begin, first), min(end, last)))
+    found: list[Occurrence] = []
+    done = begin - _DAY
+    for first, last in sorted(spans):
+        found += occurrences(rule, max(first, done + _DAY), last)
+        done = max(done, last)
+    return found
+
+
+def _beside(
+    staying: Iterable[StoredEvent],
+    ahead: Iterable[StoredEvent],
+    arriving: Iterable[Arrival],
+    renaming: Collection[Arrival],
+) -> list[Arrival]:
+    """
+    Return the arrivals that no event is renamed to, and at whose moment there is none of the series already.
+
+    A moved one that the schedule has elsewhere leaves its new moment to whatever is due there, as generation does.
+    """
+    over = [one for one in ahead if one.state in _OVER and not (one.slot is None or one.is_withdrawn or one.is_moved)]
+    held = {one.scheduled_at for one in (*staying, *over)}
+    return [one for one in arriving if one not in renaming and one.occurrence.starts_at not in held]
+
+
 def _why_it_stays(event: StoredEvent) -> Stays | None:
     if event.state is not EventState.UPCOMING:
         return Stays.OPENED
     if event.is_off_schedule:
         return Stays.EXTRA
     return Stays.EDITED if event.is_edited else None
+
+
+def _moved_dates(events: Iterable[StoredEvent]) -> set[dt.date]:
+    return {event.local_date for event in events if event.is_moved and event.local_date is not None}
+
+
+def _cancelled_dates(events: Iterable[StoredEvent]) -> set[dt.date]:
+    """Return the dates whose occurrence an admin cancelled: it stays so, whatever the time of day is now."""
+    cancelled = [event for event in events if event.state is EventState.CANCELLED]
+    held = [event for event in cancelled if not (event.is_withdrawn or event.is_off_schedule)]
+    return {event.local_date for event in held if event.local_date is not None}
 
 
 def _arrivals(wanted: Iterable[Occurrence], ahead: Iterable[StoredEvent], window_end: dt.date) -> list[Arrival]:
@@ -198,13 +255,17 @@ def _arrivals(wanted: Iterable[Occurrence], ahead: Iterable[StoredEvent], window
     return found
 
 
-def _renamed(leaving: Sequence[StoredEvent], arriving: Sequence[Arrival]) -> tuple[Move, ...]:
-    """Return the events that begin when the new rule has an occurrence under another name."""
+def _renamed(events: Iterable[StoredEvent], arriving: Sequence[Arrival]) -> tuple[Move, ...]:
+    """
+    Return the events that begin when the new rule has an occurrence under another name, in order of time.
+
+    A moved one is the occurrence of another date, and keeps its name.
+    """
     free = {one.occurrence.starts_at: one for one in arriving if one.revives is None}
     return tuple(
         Move(event, free.pop(event.scheduled_at))
-        for event in leaving
-        if not event.is_edited and event.scheduled_at in free
+        for event in sorted(events, key=lambda one: (one.scheduled_at, one.event_id))
+        if event.slot is not None and not event.is_moved and event.scheduled_at in free
     )
 
 
@@ -212,40 +273,11 @@ def _pairs(frequency: Frequency, leaving: Sequence[StoredEvent], arriving: Seque
     """Pair what goes with what comes in the same period of the rule, in order."""
     coming: dict[Hashable, list[Arrival]] = defaultdict(list)
     for arrival in arriving:
-        coming[_period(frequency, arrival.occurrence.local_date)].append(arrival)
+        coming[period(frequency, arrival.occurrence.local_date)].append(arrival)
     found: list[Move] = []
     for event in leaving:
         date = event.local_date
-        places = coming[_period(frequency, date)] if date is not None else []
+        places = coming[period(frequency, date)] if date is not None else []
         if places:
             found.append(Move(event, places.pop(0)))
     return tuple(found)
-
-
-def _period(frequency: Frequency, date: dt.date) -> Hashable:
-    match frequency:
-        case Frequency.DAILY:
-            return date
-        case Frequency.WEEKLY:
-            return date - dt.timedelta(days=date.weekday())
-        case Frequency.MONTHLY:
-            return date.year, date.month
-        case Frequency.YEARLY:
-            return date.year
-
-
-def _end_of_period(frequency: Frequency, date: dt.date) -> dt.date:
-    match frequency:
-        case Frequency.DAILY:
-            return date
-        case Frequency.WEEKLY:
-            return date - dt.timedelta(days=date.weekday()) + _WEEK - _DAY
-        case Frequency.MONTHLY:
-            return _first_of_next_month(date) - _DAY
-        case Frequency.YEARLY:
-            return dt.date(date.year, _DECEMBER, 31)
-
-
-def _first_of_next_month(date: dt.date) -> dt.date:
-    years, month = divmod(date.month, _DECEMBER)
-    return dt.date(date.year + years, month + 1, 1)

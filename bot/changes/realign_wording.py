@@ -8,6 +8,7 @@ from bot.changes.realign import Arrival, RealignPlan, Stays, StoredEvent
 from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.limits import CONTENT, cut, length
+from bot.scheduling.registry import REMINDERS, words_of
 from bot.times.typed_date import in_words
 
 if TYPE_CHECKING:
@@ -24,22 +25,17 @@ _TOLD: Final[Mapping[str, str]] = {
     "event_announcement": "announced",
     "event_repost": "announced",
     "native_event": "in the server's events",
-    "signup_reminder": "subscribers asked",
-    "attendance_reminder": "roll called",
-    "attendance_post": "roll called",
-    "profile_reminder": "asked for profiles",
-    "profile_unreachable": "asked for profiles",
+    "signup_reminder": words_of("signup_reminder"),
+    "attendance_reminder": words_of("attendance_reminder"),
+    "attendance_post": words_of("attendance_reminder"),
+    "profile_reminder": words_of("profile_reminder"),
+    "profile_unreachable": words_of("profile_reminder"),
     "time_changed": "new time told",
     "promotion": "places offered",
     "answers": "answered",
 }
 # What a spec has beside what the options name.
-_SWITCHES: Final[Mapping[str, str]] = {
-    "discord_announcement": "announcement",
-    "discord_signup_reminder": "sign-up reminder",
-    "discord_confirm_attendance": "roll call",
-    "discord_profile_reminder": "profile reminder",
-}
+_SWITCHES: Final[Mapping[str, str]] = {one.enabled_field: one.words for one in REMINDERS}
 _OTHERWISE_TOLD: Final = "messages sent"
 _STEPS: Final = (60, 40, 25, 15, 10, 6, 4, 2, 1, 0)
 _MOST_OF_A_VALUE: Final = 80

@@ -14,12 +14,14 @@ from typing import Final
 import structlog
 
 from bot import audit
+from bot.changes.extras import extras_ahead, refuse_rule_on_extra
 from bot.changes.realign import RealignPlan
 from bot.changes.realign_wording import change_lines, counted, fitted, plan_notes, plan_sections
 from bot.changes.series_names import hold_names, refuse_taken_name
-from bot.changes.series_sync import plan_of, sync_future_events, upcoming_count
+from bot.changes.series_state import is_over
+from bot.changes.series_sync import HANDED_DOWN, followers, plan_of, sync_future_events
 from bot.changes.series_values import SCHEDULE_FIELDS, Values, assign, changes, for_audit, values_of
-from bot.changes.stale import StaleError, held_series
+from bot.changes.stale import StaleError, held_series, hold_events
 from bot.events import browse
 from bot.events.admin_wording import named
 from bot.events.generate import generate_events_for_repeater
@@ -30,7 +32,6 @@ from bot.events.series_spec import ConfigSpec, SeriesSpec
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
-from bot.times.known_timezones import known_timezones
 from bot.times.recurrence import local_today
 from bot.times.rule_words import clock_notes, rule_in_words, span_in_words
 from bot.times.typed_date import in_words
@@ -64,14 +65,18 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """One edit as it is shown and then made; two are equal where they do the same. ``plan`` None: no realigning."""
+    """
+    One edit as it is shown and then made; two are equal where they do the same. ``plan`` None: no realigning.
+
+    ``followers`` are the ids of the events that take on the series' values.
+    """
 
     series: EventRepeater = field(compare=False)
     spec: SeriesSpec
     before: Values
     after: Values
     plan: RealignPlan | None
-    upcoming: int
+    followers: frozenset[int]
 
 
 class SeriesEditing:
@@ -87,7 +92,7 @@ class SeriesEditing:
         Return what the edit would do, to be confirmed; nothing is stored. ``note`` stands before it.
 
         Raises:
-            NoSuchSeriesError, RequestRefusedError, SeriesNameTakenError: it cannot be.
+            NoSuchSeriesError, RequestRefusedError, SeriesNameTakenError, RuleOnExtraError: it cannot be.
         """
         series = await browse.find_series(str(wish.series_id), guild_id=wish.guild_id)
         edit = await _planned(series, wish, now=now)
@@ -107,6 +112,7 @@ class SeriesEditing:
             if "name" in edit.after:
                 await hold_names(wish.guild_id)
             series = await held_series(edit.series)
+            await hold_events(series, after=now)
             if await _planned(series, wish, now=now) != edit:
                 raise StaleError(series)
             return await self._store(series, edit, wish, now)
@@ -170,24 +176,19 @@ async def _planned(series: EventRepeater, wish: Wish, *, now: dt.datetime) -> _E
     after = changes(before, spec)
     if "name" in after:
         await refuse_taken_name(spec.name, guild_id=wish.guild_id, but=wish.series_id)
-    was_over = _is_over(series, now=now)
+    was_over = is_over(series, now=now)
     new = assign(await EventRepeater.get(id=series.id), after)
-    realigns = not SCHEDULE_FIELDS.isdisjoint(after) and series.is_active and not (was_over and _is_over(new, now=now))
+    if not SCHEDULE_FIELDS.isdisjoint(after):
+        refuse_rule_on_extra(new, await extras_ahead(series, now=now))
+    realigns = not SCHEDULE_FIELDS.isdisjoint(after) and series.is_active and not (was_over and is_over(new, now=now))
     wanted = await plan_of(new, now=now, ticked=wish.ticked) if realigns else None
-    return _Edit(series, spec, before, after, wanted, await upcoming_count(series, now=now))
+    return _Edit(series, spec, before, after, wanted, await followers(series, now=now))
 
 
 def merged(before: Values, given: Mapping[str, object]) -> Values:
     """Return what is stored with what was given; another frequency has no use for the old one's days."""
     forgotten = {"day_of_week": None} if given.get("frequency", before["frequency"]) != before["frequency"] else {}
     return {**before, **forgotten, **given}
-
-
-def _is_over(series: EventRepeater, *, now: dt.datetime) -> bool:
-    # Of a zone that the database of zones has no more, nobody knows the date.
-    if series.ends_at is None or series.timezone not in known_timezones():
-        return False
-    return series.ends_at < local_today(now, series.timezone)
 
 
 def _shown(edit: _Edit, notes: Sequence[str], *, note: str, now: dt.datetime) -> str:
@@ -203,21 +204,31 @@ def _shown(edit: _Edit, notes: Sequence[str], *, note: str, now: dt.datetime) ->
         head += clock_notes(rule, today, today + _A_YEAR)
     if edit.plan is None:
         return fitted(head, [], [*_followers(edit), *notes])
-    foot = [*plan_notes(edit.plan), *notes]
+    foot = [*_followers(edit), *plan_notes(edit.plan), *notes]
     if edit.plan.empties:
         foot.insert(0, "The new schedule has no event ahead: every upcoming event goes.")
     return fitted(head, plan_sections(edit.plan), foot)
 
 
 def _followers(edit: _Edit) -> list[str]:
-    """Return what the events do that are made already, where they are not realigned."""
-    if not edit.upcoming:
+    """Return what the events do that are made already and stay: which keep their times, and which follow otherwise."""
+    leaving = {one.event_id for one in edit.plan.leaving} if edit.plan is not None else set[int]()
+    count = len(edit.followers - leaving)
+    follows = not set(HANDED_DOWN).isdisjoint(edit.after)
+    is_schedule = not SCHEDULE_FIELDS.isdisjoint(edit.after)
+    if not count or not (follows or (is_schedule and edit.plan is None)):
         return []
-    many = "The 1 event ahead" if edit.upcoming == 1 else f"The {edit.upcoming} events ahead"
-    if not SCHEDULE_FIELDS.isdisjoint(edit.after):
+    which = "that is kept or stays" if count == 1 else "that are kept or stay"
+    many = "The 1 event" if count == 1 else f"The {count} events"
+    but = "but for what was edited there, and unless sign-ups were opened"
+    if edit.plan is not None:
+        return [f"{many} {which} {'takes' if count == 1 else 'take'} on the rest too, {but}."]
+    if is_schedule:
         why = "it has ended" if edit.series.is_active else "the series is paused; /series resume brings them in line"
-        return [f"{many} stay as they are: {why}."]
-    return [f"{many} follow, but for what was edited there, and unless sign-ups were opened."]
+        if not follows:
+            return [f"{many} ahead stay as they are: {why}."]
+        return [f"{many} ahead keep their times: {why}. The rest they take on, {but}."]
+    return [f"{many} ahead follow, {but}."]
 
 
 def _label(edit: _Edit) -> str:

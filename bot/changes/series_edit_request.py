@@ -17,7 +17,8 @@ from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.times.known_timezones import known_timezones
 from bot.times.plain_words import time_in_figures
 from bot.times.recurrence import local_today
-from bot.times.typed_date import AmbiguousDate, in_words, read_date
+from bot.times.typed_date import AmbiguousDate, read_date
+from bot.times.which_was_meant import ask_which_date
 from models.states import Frequency, MonthEnd
 
 
@@ -135,8 +136,7 @@ class SeriesEditDesk:
             known = replace(request, starts=typed) if option == "starts" else replace(request, ends=typed)
             return await self.propose(known, guild_id=guild_id, actor=actor, now=now)
 
-        ways = [Way(in_words(date), partial(_meant, date)) for date in reading.dates]
-        return Proposal(reading.question, (*ways, leave()))
+        return ask_which_date(reading, _meant)
 
 
 def _given(request: SeriesEditRequest) -> dict[str, object]:

@@ -13,7 +13,7 @@ from functools import partial
 import structlog
 
 from bot import audit
-from bot.changes.stale import StaleError, held_series
+from bot.changes.stale import StaleError, held_series, hold_events
 from bot.changes.withdrawal import Removal, known_of, withdraw_all
 from bot.events import browse
 from bot.events.admin_wording import named
@@ -27,13 +27,12 @@ from bot.scheduling.agenda import Agenda
 from bot.transactions import atomic, fetch, integer
 from models.event import Event
 from models.event_repeater import EventRepeater
-from models.states import AHEAD, EventState
+from models.states import OPEN_FOR_PEOPLE, EventState
 
 _log = structlog.get_logger(__name__)
 
 _SHOWN = 5
 _GONE = (Removal.DELETED, Removal.CANCELLED)
-_OPENED = [state for state in AHEAD if state is not EventState.UPCOMING]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,8 @@ class SeriesRemoval:
 
     async def _apply(self, shown: _Removal, actor: int, now: dt.datetime) -> Reply:
         async def _unit() -> dict[int, Removal]:
-            series = await held_series(shown.series, is_deleted=True)
+            series = await held_series(shown.series)
+            await hold_events(series)  # the past ones too: they lose their series
             fresh = await _planned(series, now=now)
             if fresh != shown:
                 raise StaleError(series)
@@ -87,7 +87,12 @@ class SeriesRemoval:
     async def _tear_down(self, removal: _Removal, *, actor: int, now: dt.datetime) -> dict[int, Removal]:
         series = removal.series
         done = await withdraw_all(
-            removal.going, now=now, debounce=self._debounce, actor_user_id=actor, instance=self._instance
+            removal.going,
+            now=now,
+            debounce=self._debounce,
+            actor_user_id=actor,
+            instance=self._instance,
+            action="event.cancel",
         )
         if Removal.LOST in done.values():
             raise StaleError(series)
@@ -115,7 +120,7 @@ async def _planned(series: EventRepeater, *, now: dt.datetime) -> _Removal:
         "scheduled_at", "id"
     )
     going = await of_series.filter(state=EventState.UPCOMING)
-    staying = await of_series.filter(state__in=_OPENED)
+    staying = await of_series.filter(state__in=OPEN_FOR_PEOPLE)
     known = await known_of(going)
     rows = await fetch("SELECT COUNT(*) AS people FROM repeater_subscription WHERE series_id = $1", [series.id])
     people = integer(rows[0]["people"])

@@ -20,9 +20,16 @@ from bot.changes.stale import StaleError, held_series
 from bot.changes.withdrawal import Removal, revive, withdraw
 from bot.events import browse
 from bot.events.admin_wording import named
-from bot.events.exceptions import forget_skipped, note_moved, note_skipped, occurrences_on, skipped_dates
+from bot.events.exceptions import (
+    cancelled_columns,
+    forget_skipped,
+    note_moved,
+    note_skipped,
+    occurrences_on,
+    skipped_dates,
+)
 from bot.events.generate import generate_events_for_repeater
-from bot.events.lifecycle import move, wake_after_move
+from bot.events.lifecycle import Also, move, wake_after_move
 from bot.message.choice import Found
 from bot.message.limits import CHOICES
 from bot.message.outgoing import ButtonStyle
@@ -32,12 +39,17 @@ from bot.times.known_timezones import known_timezones
 from bot.times.recurrence import local_today
 from bot.times.typed_date import AmbiguousDate, in_words, read_date
 from bot.times.typed_time import WhenError
+from bot.times.which_was_meant import ask_which_date
 from bot.transactions import atomic
 from models.event import Event
 from models.event_repeater import EventRepeater
 from models.states import AHEAD, EventState
 
 _log = structlog.get_logger(__name__)
+
+# As what the audit has what becomes of an event by this.
+_SKIPPED: Final = "event.skip"
+_UNSKIPPED: Final = "event.unskip"
 
 
 class _Planner(Protocol):
@@ -89,13 +101,13 @@ class SeriesSkips:
         if series.timezone not in known_timezones():
             raise ZoneGoneError(series)
         reading = read_date(typed, option="date", today=local_today(now, series.timezone))
+        show = partial(self._show, series, question, actor)
         if isinstance(reading, AmbiguousDate):
-            ways = [Way(in_words(one), partial(self._show, series, one, question, actor)) for one in reading.dates]
-            return Proposal(reading.question, (*ways, leave()))
-        return await self._show(series, reading.date, question, actor, now)
+            return ask_which_date(reading, show)
+        return await show(reading.date, now)
 
     async def _show(
-        self, series: EventRepeater, date: dt.date, question: _Question, actor: int, now: dt.datetime
+        self, series: EventRepeater, question: _Question, actor: int, date: dt.date, now: dt.datetime
     ) -> Reply:
         shown = await question.plan(series, date, now=now)
         apply = partial(self._apply, shown, question, actor)
@@ -130,7 +142,14 @@ class SeriesSkips:
 
     async def _take_away(self, event: Event, *, actor: int, now: dt.datetime) -> bool:
         if event.state is EventState.UPCOMING:
-            done = await withdraw(event, now=now, debounce=self._debounce, actor_user_id=actor, instance=self._instance)
+            done = await withdraw(
+                event,
+                now=now,
+                debounce=self._debounce,
+                actor_user_id=actor,
+                instance=self._instance,
+                action=_SKIPPED,
+            )
             return done is not Removal.LOST
         return await move(
             event,
@@ -140,6 +159,7 @@ class SeriesSkips:
             debounce=self._debounce,
             actor_user_id=actor,
             instance=self._instance,
+            also=Also(_SKIPPED, await cancelled_columns(event)),
         )
 
     async def _let_return(self, change: DateChange, *, actor: int, now: dt.datetime) -> str:
@@ -147,12 +167,23 @@ class SeriesSkips:
         if not await forget_skipped(series.id, change.date):
             raise StaleError(series)
         for event in change.events:
-            if not await revive(event, now=now, debounce=self._debounce, actor_user_id=actor, instance=self._instance):
+            stands = await revive(
+                event,
+                now=now,
+                debounce=self._debounce,
+                actor_user_id=actor,
+                instance=self._instance,
+                action=_UNSKIPPED,
+            )
+            if not stands:
                 raise StaleError(series)
             if "scheduled_at" in event.overridden_fields:
                 await note_moved(series.id, change.date, is_back=False)
         await generate_events_for_repeater(series, now=now)
         await self._record(change, "returns", actor=actor, now=now)
+        if change.stays_cancelled:
+            day = in_words(change.date)
+            return f"{named(series)} does not skip {day} any more; the event that it had stays cancelled."
         return f"{named(series)} returns on {in_words(change.date)} after all."
 
     async def _record(self, change: DateChange, what: str, *, actor: int, now: dt.datetime) -> None:

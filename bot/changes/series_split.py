@@ -15,13 +15,14 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from bot import audit
+from bot.changes.extras import refuse_rule_on_extra
 from bot.changes.realign import RealignPlan
 from bot.changes.realign_wording import change_lines, counted, fitted, plan_notes, plan_sections
 from bot.changes.series_edit import Wish, merged, ticking
 from bot.changes.series_names import free_name, hold_names, refuse_taken_name
 from bot.changes.series_sync import plan_for, sync_future_events
 from bot.changes.series_values import Values, assign, changes, for_audit, values_of
-from bot.changes.stale import StaleError, held_series, refuse_unless_ahead
+from bot.changes.stale import StaleError, held_series, hold_events, refuse_unless_ahead
 from bot.errors import BotError
 from bot.events import browse
 from bot.events.admin_wording import named
@@ -87,7 +88,7 @@ class SeriesSplitting:
 
         Raises:
             NoSuchSeriesError, NoSuchEventError, NotAheadError, NoPlaceToSplitError: it cannot be split there.
-            RequestRefusedError, SeriesNameTakenError: the new series cannot be.
+            RequestRefusedError, SeriesNameTakenError, RuleOnExtraError: the new series cannot be.
         """
         series = await browse.find_series(str(wish.series_id), guild_id=wish.guild_id)
         split = await _planned(series, wish, event_id, now=now)
@@ -103,6 +104,7 @@ class SeriesSplitting:
         async def _unit() -> EventRepeater:
             await hold_names(wish.guild_id)
             series = await held_series(split.series)
+            await hold_events(series)
             if await _planned(series, wish, event_id, now=now) != split:
                 raise StaleError(series)
             return await self._make(series, split, wish, now)
@@ -182,6 +184,7 @@ async def _planned(series: EventRepeater, wish: Wish, event_id: int, *, now: dt.
     _refuse_other_days(series, spec, date, wish)
     await refuse_taken_name(spec.name, guild_id=wish.guild_id)
     later = [one for one in await Event.filter(series_id=series.id).order_by("id") if _day_of(one, spec) >= date]
+    refuse_rule_on_extra(_new_series(series, spec), [one for one in later if one.scheduled_at > now])
     wanted = None
     if series.is_active:
         ahead = [one for one in later if one.scheduled_at > now]
@@ -220,11 +223,8 @@ def _day_of(event: Event, spec: SeriesSpec) -> dt.date:
 async def _take_over(event_ids: Sequence[int], new: EventRepeater, *, now: dt.datetime, debounce: dt.timedelta) -> None:
     if not event_ids:
         return
-    # Held in the order in which everybody holds several.
-    held = await Event.filter(id__in=event_ids).order_by("id").select_for_update()
-    ids = [event.id for event in held]
-    await Event.filter(id__in=ids).update(series_id=new.id)
-    await mark_all_changed(ids, now=now, debounce=debounce)  # a post's button names the series
+    await Event.filter(id__in=event_ids).update(series_id=new.id)
+    await mark_all_changed(event_ids, now=now, debounce=debounce)  # a post's button names the series
 
 
 def _shown(split: _Split, notes: Sequence[str], *, note: str) -> str:

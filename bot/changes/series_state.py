@@ -25,6 +25,7 @@ from bot.times.typed_time import shown
 from bot.transactions import atomic
 from models.event import Event
 from models.event_repeater import EventRepeater
+from models.states import AHEAD
 
 _log = structlog.get_logger(__name__)
 
@@ -53,7 +54,8 @@ async def pause_series(typed: str, *, guild_id: int, actor: int, now: dt.datetim
     series = await browse.find_series(typed, guild_id=guild_id)
     if not await _switch(series, active=False, actor=actor, now=now):
         return f"{named(series)} is paused already."
-    stay = await Event.filter(series_id=series.id, scheduled_at__gt=now).count()
+    made = Event.filter(series_id=series.id, guild_id=guild_id, state__in=AHEAD, scheduled_at__gt=now)
+    stay = await made.count()
     events = "1 event that is made already stays" if stay == 1 else f"{stay} events that are made already stay"
     return f"{named(series)} is paused and makes no new events. Its {events}, with the reminders."
 
@@ -117,7 +119,7 @@ async def resume_series(
         wanted = await _plan(fresh, now=now)
         await sync_future_events(
             fresh,
-            realign_schedule=not _is_over(fresh, now=now),
+            realign_schedule=not is_over(fresh, now=now),
             now=now,
             debounce=debounce,
             actor_user_id=actor,
@@ -128,7 +130,7 @@ async def resume_series(
     if not await atomic(_unit):
         return f"{named(series)} is not paused."
     wake_after_move(agenda, now=now, debounce=debounce)
-    if series.ends_at is not None and _is_over(series, now=now):
+    if series.ends_at is not None and is_over(series, now=now):
         return f"{named(series)} goes on, but it ended on {in_words(series.ends_at)}, so it makes no events."
     if wanted.leaving:
         return f"{named(series)} goes on; events: {counted(wanted)}."
@@ -145,11 +147,14 @@ async def _resumable(typed: str, guild_id: int) -> EventRepeater:
 
 async def _plan(series: EventRepeater, *, now: dt.datetime) -> RealignPlan:
     """Return what going on does to the events; one that has ended realigns nothing."""
-    return RealignPlan() if _is_over(series, now=now) else await plan_of(series, now=now)
+    return RealignPlan() if is_over(series, now=now) else await plan_of(series, now=now)
 
 
-def _is_over(series: EventRepeater, *, now: dt.datetime) -> bool:
-    return series.ends_at is not None and series.ends_at < local_today(now, series.timezone)
+def is_over(series: EventRepeater, *, now: dt.datetime) -> bool:
+    """Return whether a series has ended by its own date; False where its zone is known no more, as nobody can tell."""
+    if series.ends_at is None or series.timezone not in known_timezones():
+        return False
+    return series.ends_at < local_today(now, series.timezone)
 
 
 async def _switch(series: EventRepeater, *, active: bool, actor: int, now: dt.datetime) -> bool:

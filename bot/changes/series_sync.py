@@ -18,6 +18,7 @@ from bot import audit
 from bot.changes.realign import RealignPlan, StoredEvent, plan
 from bot.changes.stale import StaleError, held_series
 from bot.changes.withdrawal import known_of, revive, withdraw_all
+from bot.events.exceptions import date_of, note_moved
 from bot.events.generate import CASCADED_FIELDS, excepted_dates, make_events, rule_of, signups_open_at
 from bot.events.posts import mark_all_changed
 from bot.scheduling import due_rows
@@ -54,9 +55,9 @@ async def plan_of(series: EventRepeater, *, now: dt.datetime, ticked: Collection
     return await plan_for(series, rows, await excepted_dates(series.id), now=now, ticked=ticked)
 
 
-async def upcoming_count(series: EventRepeater, *, now: dt.datetime) -> int:
-    """Return how many events ahead take on what their series says."""
-    return await _followers(series, now).count()
+async def followers(series: EventRepeater, *, now: dt.datetime) -> frozenset[int]:
+    """Return the ids of the events ahead that take on what their series says."""
+    return frozenset([event.id for event in await _followers(series, now).only("id")])
 
 
 def _followers(series: EventRepeater, now: dt.datetime) -> QuerySet[Event]:
@@ -94,7 +95,7 @@ async def sync_future_events(
     async def _unit() -> list[Event]:
         fresh = await held_series(series)
         query = Event.filter(series_id=fresh.id, guild_id=fresh.guild_id, scheduled_at__gt=hand.now)
-        rows = await query.order_by("id").select_for_update()
+        rows = await query.order_by("id").select_for_update(no_key=True)
         touched: list[Event] = []
         if realign_schedule and fresh.is_active:
             wanted = await plan_for(fresh, rows, await excepted_dates(fresh.id), now=hand.now, ticked=ticked)
@@ -132,6 +133,7 @@ def _as_planned(event: Event, known: frozenset[str]) -> StoredEvent:
         is_off_schedule=event.is_off_schedule,
         is_edited=bool(event.overridden_fields),
         is_withdrawn=event.is_withdrawn,
+        is_moved="scheduled_at" in event.overridden_fields,
     )
 
 
@@ -154,6 +156,11 @@ async def _realign(series: EventRepeater, rows: Sequence[Event], wanted: Realign
             actor_user_id=hand.actor_user_id,
             instance=hand.instance,
         )
+    for date in wanted.freed:
+        await note_moved(series.id, date, is_back=True)
+    for event in revived:
+        if "scheduled_at" in event.overridden_fields and event.slot is not None:
+            await note_moved(series.id, date_of(event.slot), is_back=False)
     for one in wanted.renamed:
         await Event.filter(id=one.event.event_id).update(slot=one.to.occurrence.slot)
     new = [one.occurrence for one in wanted.arrivals if one.revives is None]
@@ -182,7 +189,7 @@ async def _record(series: EventRepeater, wanted: RealignPlan, hand: _Hand) -> No
 async def _hand_down(series: EventRepeater, hand: _Hand) -> list[Event]:
     """Give the upcoming events ahead the values of the series, but for what an admin edited there."""
     groups: dict[tuple[str, ...], list[Event]] = defaultdict(list)
-    for event in await _followers(series, hand.now).order_by("id").select_for_update():
+    for event in await _followers(series, hand.now).order_by("id").select_for_update(no_key=True):
         if fields := _behind(event, series):
             groups[fields].append(event)
     for fields, events in groups.items():

@@ -31,13 +31,18 @@ class NoOccurrenceError(BotError):
 
 @dataclass(frozen=True, slots=True)
 class DateChange:
-    """What is done about one date; two are equal where they do the same. ``events`` are those that go, or return."""
+    """
+    What is done about one date; two are equal where they do the same. ``events`` are those that go, or return.
+
+    ``stays_cancelled``: the date is skipped no more, and has no event all the same.
+    """
 
     series: EventRepeater = field(compare=False)
     date: dt.date
     stood: tuple[object, ...]
     events: tuple[Event, ...] = field(compare=False)
     text: str
+    stays_cancelled: bool = False
 
 
 async def plan_skip(series: EventRepeater, date: dt.date, *, now: dt.datetime) -> DateChange:
@@ -77,19 +82,24 @@ async def plan_return(series: EventRepeater, date: dt.date, *, now: dt.datetime)
         raise NoOccurrenceError(series, date, f"does not return on {in_words(date)} any more; {_next(series, now)}")
     if one.starts_at <= now:
         raise NoOccurrenceError(series, date, f"cannot return on {in_words(date)}: that has passed")
-    known = next((event for event in await _of_date(series, date) if event.slot == one.slot), None)
+    of_date = await _of_date(series, date)
+    # One that was cancelled as it was open is in the way of another on that date, whatever the time of day is now.
+    cancelled = [event for event in of_date if event.state is EventState.CANCELLED and not event.is_withdrawn]
+    closed = [event for event in cancelled if not event.is_off_schedule]
+    known = next((event for event in of_date if event.slot == one.slot), next(iter(closed), None))
     back = [known] if known is not None and known.is_withdrawn and known.scheduled_at > now else []
     lines = [f"Let {named(series)} return on {in_words(date)} ({timestamps.full(one.starts_at)})?"]
     if back:
         lines.append(f"Its event of {timestamps.full(back[0].scheduled_at)} stands again, with what was sent for it.")
     elif known is not None:
-        lines.append("The event that it had stays cancelled.")
+        lines.append("The event that it had stays cancelled, so that there is none on that day.")
     elif not series.is_active:
         lines.append("The series is paused, so that no event is made for now.")
     else:
         lines.append("Its event is made like those of the other days.")
     stood = (one.slot, known.id if known is not None else None, series.is_active)
-    return DateChange(series, date, stood, tuple(back), "\n".join(lines))
+    stays_cancelled = known is not None and not back
+    return DateChange(series, date, stood, tuple(back), "\n".join(lines), stays_cancelled)
 
 
 def _one_on(series: EventRepeater, date: dt.date) -> Occurrence | None:

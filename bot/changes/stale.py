@@ -42,20 +42,32 @@ def refuse_unless_ahead(event: Event, *, now: dt.datetime, cannot: str) -> None:
         raise NotAheadError(event, now=now, cannot=cannot)
 
 
-async def held_series(series: EventRepeater, *, is_deleted: bool = False) -> EventRepeater:
+async def held_series(series: EventRepeater) -> EventRepeater:
     """
     Return a series as it stands, held until the transaction ends; whoever holds one of its events holds it first.
-
-    ``is_deleted``: it is about to be, so that nobody may make an event of it meanwhile.
 
     Raises:
         StaleError: it is gone.
     """
-    query = EventRepeater.filter(id=series.id, guild_id=series.guild_id)
-    found = await query.select_for_update(no_key=not is_deleted).first()
+    # Nobody makes an event of it meanwhile: who does holds it as well.
+    found = await EventRepeater.filter(id=series.id, guild_id=series.guild_id).select_for_update(no_key=True).first()
     if found is None:
         raise StaleError(series)
     return found
+
+
+async def hold_events(series: EventRepeater, *, after: dt.datetime | None = None) -> None:
+    """
+    Hold the events of a held series until the transaction ends, those that begin after ``after`` or all.
+
+    Call it before the series is given another name or deleted. On PostgreSQL both wait for whoever looks at the series
+    as the owner of an event, which everybody does who writes an event twice; and who does holds that event by then.
+    """
+    events = Event.filter(series_id=series.id, guild_id=series.guild_id)
+    if after is not None:
+        events = events.filter(scheduled_at__gt=after)
+    # In the order in which everybody holds several.
+    await events.order_by("id").only("id").select_for_update(no_key=True)
 
 
 async def held_event(event: Event) -> Event:

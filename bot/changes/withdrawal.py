@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from bot.events.lifecycle import move
+from bot.events.lifecycle import Also, move
 from bot.leases.event_rows import forget_failures, told_of
 from bot.transactions import atomic, fetch, in_list, integer
 from models.event import Event
@@ -20,6 +20,8 @@ from models.states import EventState
 
 _NOWHERE: Final[Mapping[int, dt.datetime]] = MappingProxyType({})
 
+REALIGNED: Final = "event.realign"
+"""As what the audit has it where an edit of the series takes an event back or lets it return."""
 
 POST, NATIVE_EVENT, ANSWERS = "post", "native_event", "answers"
 """What beside the message log makes an event known."""
@@ -46,16 +48,23 @@ async def withdraw(
     moved_to: dt.datetime | None = None,
     actor_user_id: int | None = None,
     instance: str | None = None,
+    action: str = REALIGNED,
 ) -> Removal:
     """
     Remove one upcoming event; part of the caller's transaction, if there is one.
 
-    ``moved_to``: where its place went, which its post names. The caller records in the audit why, and wakes the agenda
-    (:func:`bot.events.lifecycle.wake_after_move`) after commit.
+    ``moved_to``: where its place went, which its post names. ``action``: as what the audit has it if the row stays. The
+    caller records in the audit why, and wakes the agenda (:func:`bot.events.lifecycle.wake_after_move`) after commit.
     """
     places = {event.id: moved_to} if moved_to is not None else _NOWHERE
     done = await withdraw_all(
-        [event], now=now, debounce=debounce, moved_to=places, actor_user_id=actor_user_id, instance=instance
+        [event],
+        now=now,
+        debounce=debounce,
+        moved_to=places,
+        actor_user_id=actor_user_id,
+        instance=instance,
+        action=action,
     )
     return done[event.id]
 
@@ -68,6 +77,7 @@ async def withdraw_all(
     moved_to: Mapping[int, dt.datetime] = _NOWHERE,
     actor_user_id: int | None = None,
     instance: str | None = None,
+    action: str = REALIGNED,
 ) -> dict[int, Removal]:
     """Remove events of one server as :func:`withdraw` does, and return what became of each, by id."""
 
@@ -86,7 +96,7 @@ async def withdraw_all(
                 debounce=debounce,
                 actor_user_id=actor_user_id,
                 instance=instance,
-                also={"is_withdrawn": True, "moved_to": moved_to.get(event.id)},
+                also=Also(action, {"is_withdrawn": True, "moved_to": moved_to.get(event.id)}),
             )
             done[event.id] = Removal.CANCELLED if stays else Removal.LOST
         return done
@@ -101,6 +111,7 @@ async def revive(
     debounce: dt.timedelta,
     actor_user_id: int | None = None,
     instance: str | None = None,
+    action: str = REALIGNED,
 ) -> bool:
     """
     Let a withdrawn event stand again before its time; part of the caller's transaction, if there is one.
@@ -117,7 +128,7 @@ async def revive(
         debounce=debounce,
         actor_user_id=actor_user_id,
         instance=instance,
-        also={"is_withdrawn": False, "moved_to": None},
+        also=Also(action, {"is_withdrawn": False, "moved_to": None}),
     )
 
 
@@ -125,7 +136,7 @@ async def _held(events: Sequence[Event]) -> list[Event]:
     """Return those of the events that are still upcoming, in the order of their ids, held until the end."""
     guilds = {event.guild_id for event in events}
     query = Event.filter(id__in=[event.id for event in events], guild_id__in=guilds, state=EventState.UPCOMING)
-    return await query.order_by("id").select_for_update() if events else []
+    return await query.order_by("id").select_for_update(no_key=True) if events else []
 
 
 async def known_of(events: Collection[Event]) -> dict[int, frozenset[str]]:

@@ -11,20 +11,20 @@ from collections import Counter, deque
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 import structlog
 
 from bot.clock import Clock
 from bot.dm_queue.breaker_record import BreakerRecord
 from bot.dm_queue.channel_book import DmChannelBook
+from bot.dm_queue.channel_opening import ChannelOpening, DmOpener
 from bot.dm_queue.circuit_breaker import BreakerOptions, CircuitBreaker
 from bot.dm_queue.job import DmJob, JobEnd
 from bot.dm_queue.pace import Pace
 from bot.dm_queue.queue import DmQueue
 from bot.dm_queue.recent_failures import RecentFailure, why_it_failed
 from bot.dm_queue.rests import DmRests, OnTooFast
-from bot.leases.failures import ErrorClass, SendError
+from bot.leases.failures import ErrorClass
 from bot.leases.ports import DmTarget
 from bot.leases.reports import SendReport, SendResult
 from bot.leases.send_once import OneWayOut
@@ -37,19 +37,6 @@ _log = structlog.get_logger(__name__)
 _SORT_AT_ONCE = 500
 # Of all servers; each is shown its own.
 _RECENT_FAILURES = 100
-
-
-class DmOpener(Protocol):
-    """Discord, as far as opening DM channels goes."""
-
-    async def open_dm(self, recipient_id: int) -> int:
-        """
-        Open the DM channel with one person; return its id.
-
-        Raises:
-            SendError: it could not be opened.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +74,6 @@ class DmWorker:
         self.ended: Counter[SendResult | JobEnd] = Counter()
         self.recent_failures: deque[RecentFailure] = deque(maxlen=_RECENT_FAILURES)
         self._out = out
-        self._opener = opener
         self._clock = clock
         self._agenda = agenda
         self._rests = DmRests(
@@ -99,6 +85,7 @@ class DmWorker:
             breaker=options.breaker,
             opening_pause=options.opening_pause,
         )
+        self._opening = ChannelOpening(queue, out, opener, clock=clock, rests=self._rests, end=self._end)
         self._sends = Pace(options.drain_rate)
         self._openings = Pace(options.open_channels_rate)
         self._sharers = 1
@@ -193,55 +180,10 @@ class DmWorker:
             self._agenda.wake(DRAIN_DM_QUEUE, self._clock.now())
 
     async def _open(self, recipient: int) -> None:
-        """Open the channel of one person, then let their jobs go; or end the jobs, where it cannot be opened."""
         try:
-            channel_id = await self._opener.open_dm(recipient)
-            await self._keep_channel(recipient, channel_id)
-        except SendError as error:
-            await self._not_opened(recipient, error)
-        else:
-            self.queue.opened(recipient)
+            await self._opening.open(recipient, self._book)
         finally:
             self._being_opened.discard(recipient)
-
-    async def _keep_channel(self, recipient: int, channel_id: int) -> None:
-        try:
-            await self._book.opened(recipient, channel_id, now=self._clock.now())
-        except DATABASE_ERRORS:
-            # It is open and known in memory: only a later process opens it again.
-            _log.exception("dm_channel_not_kept", recipient=recipient)
-
-    async def _not_opened(self, recipient: int, error: SendError) -> None:
-        _log.warning("dm_channel_not_opened", recipient=recipient, error_class=error.error_class, error=error.text)
-        jobs = self.queue.waiting_for(recipient)
-        self._out.blocks.heed(error.error_class, guild_id=jobs[0].guild_id if jobs else None)
-        match error.error_class:
-            case ErrorClass.RATE_LIMITED:
-                self._rests.pause(error.retry_after)
-            case ErrorClass.OPENING_TOO_FAST | ErrorClass.CDN_BLOCK | ErrorClass.UNAUTHORIZED:
-                pass  # everything rests, or the process stops; the jobs stay where they are
-            case _:
-                if error.error_class is ErrorClass.OUTAGE:
-                    await self._rests.count_failure()
-                for _ in jobs:
-                    job = self.queue.take_unopened(recipient)
-                    if job is None or not await self._fail(job, error):
-                        return
-
-    async def _fail(self, job: DmJob, error: SendError) -> bool:
-        """Record that a job could not be tried, as its channel cannot be opened; False: it waits again."""
-        try:
-            report = await self._out.fail_once(job.key, guild_id=job.guild_id, error=error)
-        except DATABASE_ERRORS:
-            _log.exception("dm_failure_not_recorded", key=str(job.key), guild=job.guild_id)
-            self._rests.pause(DATABASE_AGAIN)
-            self.queue.open_again(job)
-            return False
-        except BaseException:
-            self.queue.open_again(job)
-            raise
-        self._end(job, report)
-        return True
 
     async def _send(self, job: DmJob) -> None:
         recipient = job.recipient_id

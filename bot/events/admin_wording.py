@@ -8,6 +8,7 @@ from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.limits import CONTENT, cut, length
 from bot.message.links import native_link, post_link
+from bot.scheduling.registry import words_of
 from bot.times.rule_words import rule_in_words, span_in_words
 from models.states import ATTENDING, EventState, SignupStatus
 
@@ -72,8 +73,14 @@ def event_line(event: "Event", counts: Counts) -> str:
     return f"- {named(event)} {when}: {STANDS[event.state]}, {people(event, counts)}"
 
 
-def event_details(event: "Event", counts: Counts, *, series: str | None, due: Sequence[str]) -> str:
-    """Return everything about one event; ``due`` are lines on what is still to be sent."""
+def event_details(
+    event: "Event", counts: Counts, *, series: str | None, due: Sequence[str], listing: Sequence[str] = ()
+) -> str:
+    """
+    Return everything about one event.
+
+    ``due`` are lines on what is still to be sent, ``listing`` those on why the server's own list does not have it.
+    """
     ends_at = event.scheduled_at + dt.timedelta(minutes=event.duration_minutes)
     lines = [
         f"{named(event)}: {STANDS[event.state]}.",
@@ -88,6 +95,7 @@ def event_details(event: "Event", counts: Counts, *, series: str | None, due: Se
     if link := native_link(event.guild_id, event.discord_scheduled_event_id):
         lines.append(f"In this server's list: {link}")
     lines += config_lines(event, has_series=series is not None)
+    lines += listing
     lines += [f"Still to come: {', '.join(due)}." if due else "No reminder is still to come."]
     return "\n".join([*lines, *says(event.description)])
 
@@ -103,19 +111,23 @@ def config_lines(config: "DiscordEventConfigMixin | ConfigSpec", *, has_series: 
     lines = [f"Announced: {_hours(config.discord_announcement, config.discord_announcement_hours)}{_where(config)}."]
     if has_series:
         wanted = _hours(config.discord_signup_reminder, config.discord_signup_reminder_hours)
-        lines.append(f"Subscribers are asked to sign up: {wanted}.")
+        lines.append(f"{_called('signup_reminder')}: {wanted}.")
     asked = _hours(config.discord_confirm_attendance, config.discord_confirm_attendance_hours)
     profile = _hours(config.discord_profile_reminder, config.discord_profile_reminder_hours)
-    lines.append(f"Asked to confirm: {asked}. Profile reminder: {profile}.")
+    lines.append(f"{_called('attendance_reminder')}: {asked}. {_called('profile_reminder')}: {profile}.")
     if config.required_role_id is not None:
         lines.append(f"Only people with the role <@&{config.required_role_id}> can sign up.")
     if config.attendee_role_id is not None:
         lines.append(f"Who has a place has the role <@&{config.attendee_role_id}> until it is over.")
     if config.discord_create_event:
-        lines.append("It stands in this server's list of scheduled events too.")
+        lines.append("It is to stand in this server's list of scheduled events too.")
     if config.signup_offer_minutes is not None:
         lines.append(f"A freed place is held {config.signup_offer_minutes} min for the next in line, who is asked.")
     return lines
+
+
+def _called(key: str) -> str:
+    return words_of(key).capitalize()
 
 
 def _hours(is_on: bool, hours: int | None) -> str:  # noqa: FBT001 -- a row's two fields

@@ -8,17 +8,13 @@ typed, and every id of another server, is answered as if there were no such row.
 import datetime as dt
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.errors import BotError
-from bot.events.profiles import preferences_of
 from bot.message.choice import Found
-from bot.message.escaping import escape
 from bot.message.folding import folded
 from bot.message.limits import CHOICE_NAME, CHOICES, cut, length
-from bot.times.known_timezones import known_timezones
 from bot.times.typed_time import shown
 from bot.transactions import fetch, in_list, integer
 from models.event import Event
@@ -91,35 +87,6 @@ async def guild_timezone(guild_id: int, *, default: str) -> str:
     """Return the server's time zone, ``default`` where it has set up nothing yet."""
     settings = await GuildSettings.get_or_none(guild_id=guild_id)
     return settings.timezone if settings is not None else default
-
-
-@dataclass(frozen=True, slots=True)
-class TypedClock:
-    """By whose clock what somebody types is read: ``timezone``, an IANA key, and the server's own."""
-
-    timezone: str
-    guild_timezone: str
-
-    @property
-    def notes(self) -> list[str]:
-        """Return the sentence to show beside what was read, where it was not by the server's clock."""
-        if self.timezone == self.guild_timezone:
-            return []
-        return [f"Read by your own clock, {escape(self.timezone)}; this server's is {escape(self.guild_timezone)}."]
-
-
-async def zone_for(guild_id: int, user_id: int, *, default: str) -> TypedClock:
-    """
-    Return by whose clock a moment is read that this person types here: their own where they set one, else the server's.
-
-    For every option that takes a moment: give its ``timezone`` to :func:`bot.times.when.read_moment`, and show its
-    ``notes`` with the time that was read. What belongs to a series keeps the series' own zone. ``default`` is for a
-    server that has set up nothing yet.
-    """
-    of_guild = await guild_timezone(guild_id, default=default)
-    own = (await preferences_of(user_id, guild_id=guild_id)).timezone
-    # A zone that a newer database of zones no longer has is as good as none.
-    return TypedClock(own if own is not None and own in known_timezones() else of_guild, of_guild)
 
 
 async def search_events(

@@ -15,13 +15,14 @@ import structlog
 
 from bot.events import browse
 from bot.events.admin_wording import STANDS, named, people
-from bot.events.lifecycle import move, wake_after_move
+from bot.events.exceptions import cancelled_columns
+from bot.events.lifecycle import Also, move, wake_after_move
 from bot.message import timestamps
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
 from models.event import Event
-from models.states import AHEAD, ATTENDING, EventState
+from models.states import AHEAD, ATTENDING, OPEN_FOR_PEOPLE, EventState
 
 _log = structlog.get_logger(__name__)
 
@@ -67,7 +68,7 @@ _RULES: Final[Mapping[EventMove, _Rule]] = {
         "Sign-ups for {name} are open again.",
     ),
     EventMove.START: _Rule(
-        frozenset({EventState.SIGNUPS_OPEN, EventState.ROLL_CALL}),
+        frozenset(OPEN_FOR_PEOPLE),
         EventState.IN_PROGRESS,
         "{name} cannot be started",
         "{name} has begun; sign-ups are closed.",
@@ -130,6 +131,7 @@ class EventMoves:
         return Proposal(shown, (Way("Cancel the event", _confirmed, ButtonStyle.DANGER), leave("Back")))
 
     async def _apply(self, rule: _Rule, event: Event, *, actor: int, now: dt.datetime) -> str:
+        cancels = rule.to is EventState.CANCELLED
         moved = await move(
             event,
             allowed=rule.allowed,
@@ -138,6 +140,7 @@ class EventMoves:
             debounce=self._debounce,
             actor_user_id=actor,
             instance=self._instance,
+            also=Also("event.cancel", await cancelled_columns(event)) if cancels else None,
         )
         if not moved:
             return await _lost(event)

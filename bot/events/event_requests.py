@@ -9,9 +9,10 @@ from typing import Final
 import structlog
 
 from bot.events.admin_wording import config_lines, named, says
-from bot.events.browse import zone_for
 from bot.events.config_options import CONFIG_OPTIONS, config_given
+from bot.events.lifecycle import wake_after_new
 from bot.events.one_off import EventSpec, create_event
+from bot.events.own_zone import zone_for
 from bot.events.requests import given, nowhere_notes
 from bot.events.series_spec import ConfigSpec
 from bot.events.templates import TemplateKind, filled, template_of
@@ -21,8 +22,8 @@ from bot.message.limits import CONTENT, cut
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
 from bot.times.when import Ambiguous, read_moment
+from bot.times.which_was_meant import ask_which_time
 from models.event import Event
 from models.guild_settings import GuildSettings
 from models.states import EventState
@@ -84,18 +85,15 @@ class EventDesk:
         clock = await zone_for(guild_id, actor, default=self._default_timezone)
         request = replace(request, notes=(*clock.notes, *request.notes))
         reading = read_moment(request.when, timezone=clock.timezone, now=now)
+        preview = partial(self._preview, request, guild_id, actor)
         if isinstance(reading, Ambiguous):
             # What else is wrong is said first, so that nobody answers a question in vain.
             _spec(request, reading.options[0].moment, await self._template(request, guild_id))
-            ways = [
-                Way(option.label, partial(self._preview, request, option.moment, guild_id, actor))
-                for option in reading.options
-            ]
-            return Proposal(reading.question, (*ways, leave()))
-        return await self._preview(request, reading.moment, guild_id, actor, now)
+            return ask_which_time(reading, preview)
+        return await preview(reading.moment, now)
 
     async def _preview(
-        self, request: EventRequest, moment: dt.datetime, guild_id: int, actor: int, now: dt.datetime
+        self, request: EventRequest, guild_id: int, actor: int, moment: dt.datetime, now: dt.datetime
     ) -> Reply:
         spec, from_template = _spec(request, moment, await self._template(request, guild_id))
         settings = await GuildSettings.get_or_none(guild_id=guild_id)
@@ -107,7 +105,7 @@ class EventDesk:
         ways = [Way("Create", partial(self._create, spec, guild_id, actor), ButtonStyle.SUCCESS)]
         if from_template:
             plain = replace(request, from_template=False)
-            ways.append(Way("Without the template", partial(self._preview, plain, moment, guild_id, actor)))
+            ways.append(Way("Without the template", partial(self._preview, plain, guild_id, actor, moment)))
         return Proposal(_shown(spec, notes, now=now), (*ways, leave()))
 
     @staticmethod
@@ -117,8 +115,7 @@ class EventDesk:
     async def _create(self, spec: EventSpec, guild_id: int, actor: int, now: dt.datetime) -> Reply:
         event = await create_event(spec, guild_id=guild_id, created_by=actor, now=now, timezone=self._default_timezone)
         _log.info("event_created", guild=guild_id, event_id=event.id, actor=actor)
-        for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS):
-            self._agenda.wake(body, now)
+        wake_after_new(self._agenda, now=now)
         return f"{named(event)} was created: {timestamps.full_and_relative(event.scheduled_at)}."
 
 

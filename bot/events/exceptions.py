@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from bot.events.generate import rule_of
 from bot.times.known_timezones import known_timezones
 from bot.times.recurrence import Occurrence, occurrences
+from models.event import Event
 from models.event_repeater import EventRepeater
 from models.repeater_exception import RepeaterException
 from models.states import ExceptionKind
@@ -39,6 +40,24 @@ def is_own_time(series: EventRepeater, slot: str, moment: dt.datetime) -> bool:
     """Return whether the rule of a series still has the slot, and at that moment."""
     one = occurrence_at(series, moment)
     return one is not None and one.slot == slot
+
+
+def has_slot(series: EventRepeater, slot: str) -> bool:
+    """Return whether the rule of a series still has the slot, skipped or not; True where its zone is known no more."""
+    day = date_of(slot)
+    return series.timezone not in known_timezones() or any(one.slot == slot for one in occurrences_on(series, day, day))
+
+
+async def cancelled_columns(event: Event) -> dict[str, object]:
+    """
+    Return what is set in the row of an event that is being cancelled by itself, beside its state.
+
+    One whose slot its series has no more, and that stayed all the same, is off the schedule from then on: that it is
+    cancelled says nothing of the date on which it was to be.
+    """
+    series = await EventRepeater.get_or_none(id=event.series_id) if event.series_id is not None else None
+    is_left = series is not None and event.slot is not None and not has_slot(series, event.slot)
+    return {"is_off_schedule": True} if is_left else {}
 
 
 async def exception_on(series_id: int, date: dt.date) -> ExceptionKind | None:

@@ -15,15 +15,13 @@ from typing import Any
 
 import structlog
 
-from bot import audit
 from bot.events.guild_sync import due_when_made
-from bot.events.posts import mark_changed
+from bot.events.lifecycle import wake_after_new
+from bot.events.zone_changes import follow_zone, stored_ahead
 from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
-from bot.scheduling.registry import registered
-from bot.times.recurrence import Occurrence, SeriesRule, local_today, occurrences
-from bot.transactions import DATABASE_ERRORS, atomic, fetch, in_list, integer, moment
+from bot.times.recurrence import RULE_FIELDS, Occurrence, SeriesRule, local_today, occurrences
+from bot.transactions import DATABASE_ERRORS, atomic
 from models.discord_event_config import DiscordEventConfigMixin
 from models.event import Event
 from models.event_repeater import EventRepeater
@@ -36,11 +34,9 @@ CASCADED_FIELDS: tuple[str, ...] = tuple(DiscordEventConfigMixin._meta.fields_ma
 """Every field of the mixin, read off the class: one added there is copied by itself."""
 
 _SERIES_AGAIN = dt.timedelta(minutes=1)
+_A_DAY = dt.timedelta(days=1)
 # As the query gives it: building a model per series and hour would be half of the pass.
 _SeriesRow = tuple[Any, ...]
-# Every state is named for the sake of the index over state and time; without it each pass reads all events ever.
-_EVERY_STATE = ", ".join(f"'{state.value}'" for state in EventState)
-_MOVABLE = (EventState.UPCOMING, EventState.SIGNUPS_OPEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,32 +48,28 @@ class Planned:
     days_ahead: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A stored event ahead, as generation compares it."""
-
-    event_id: int
-    scheduled_at: dt.datetime
-
-
 def rule_of(series: EventRepeater) -> SeriesRule:
     """Return the schedule fields of a stored series."""
-    return SeriesRule(
-        frequency=series.frequency,
-        interval=series.interval,
-        day_of_week=series.day_of_week,
-        time_of_day=dt.time.fromisoformat(series.time_of_day),
-        timezone=series.timezone,
-        starts_at=series.starts_at,
-        ends_at=series.ends_at,
-        month_end=series.month_end,
-    )
+    return _rule([getattr(series, name) for name in RULE_FIELDS])
+
+
+def _rule(stored: Sequence[Any]) -> SeriesRule:
+    """Return the rule that these are the stored values of, in the order of its fields."""
+    values = dict(zip(RULE_FIELDS, stored, strict=True))
+    values["frequency"], values["month_end"] = Frequency(values["frequency"]), MonthEnd(values["month_end"])
+    values["time_of_day"] = dt.time.fromisoformat(values["time_of_day"])
+    return SeriesRule(**values)
 
 
 def signups_open_at(config: DiscordEventConfigMixin, *, scheduled_at: dt.datetime, now: dt.datetime) -> dt.datetime:
     """Return when sign-ups open, maybe in the past: their hours before the start; without hours at ``now``."""
     hours = config.signup_opens_hours
     return now if hours is None else scheduled_at - dt.timedelta(hours=hours)
+
+
+def opening_when_made(config: DiscordEventConfigMixin, *, scheduled_at: dt.datetime, now: dt.datetime) -> dt.datetime:
+    """Return when the sign-ups of an event open that an admin makes at ``now``: at once where its hours have passed."""
+    return max(now, signups_open_at(config, scheduled_at=scheduled_at, now=now))
 
 
 def wanted_slots(planned: Planned, skipped: Iterable[dt.date], *, now: dt.datetime) -> dict[str, Occurrence]:
@@ -139,6 +131,8 @@ async def generate_events_for_repeater(series: EventRepeater, *, now: dt.datetim
         wanted = wanted_slots(planned, await excepted_dates(fresh.id), now=now)
         known = {event.slot for event in await Event.filter(series_id=fresh.id, slot__in=list(wanted))}
         missing = [one for slot, one in wanted.items() if slot not in known]
+        held = await held_moments(fresh, now=now) if missing else frozenset[dt.datetime]()
+        missing = [one for one in missing if one.starts_at not in held]
         if missing:
             await make_events(fresh, missing, now=now)
         return len(missing)
@@ -147,8 +141,40 @@ async def generate_events_for_repeater(series: EventRepeater, *, now: dt.datetim
 
 
 async def excepted_dates(series_id: int) -> frozenset[dt.date]:
-    """Return the local dates on which a series makes no event."""
-    return frozenset(one.local_date for one in await RepeaterException.filter(series_id=series_id))
+    """Return the local dates on which a series makes no event: skipped, moved, or cancelled by themselves."""
+    noted = [one.local_date for one in await RepeaterException.filter(series_id=series_id)]
+    return frozenset([*noted, *(day for _, day in await _cancelled_dates(series_id=series_id))])
+
+
+async def _cancelled_dates(**where: object) -> list[tuple[int, dt.date]]:
+    """Return series and date of the occurrences that were cancelled by themselves: their rows hold those dates."""
+    cancelled = Event.filter(state=EventState.CANCELLED, is_withdrawn=False, is_off_schedule=False)
+    rows = cancelled.filter(slot__isnull=False, **where)
+    return [
+        (int(series_id), dt.date.fromisoformat(slot.partition("T")[0]))
+        for series_id, slot in await rows.values_list("series_id", "slot")
+        if series_id is not None
+    ]
+
+
+async def held_moments(series: EventRepeater, *, now: dt.datetime) -> frozenset[dt.datetime]:
+    """
+    Return the moments ahead at which a series makes no event, since one of its own is there already.
+
+    A moved one that the schedule has elsewhere leaves its new moment to whatever is due there: as realigning has it.
+    """
+    rule = rule_of(series)
+    rows = Event.filter(series_id=series.id, scheduled_at__gt=now, is_withdrawn=False)
+    there = await rows.only("id", "slot", "scheduled_at", "state", "overridden_fields")
+    return frozenset([event.scheduled_at for event in there if _holds_its_moment(event, rule)])
+
+
+def _holds_its_moment(event: Event, rule: SeriesRule) -> bool:
+    is_over = event.state in {EventState.COMPLETED, EventState.CANCELLED}
+    if event.slot is None or "scheduled_at" not in event.overridden_fields:
+        return event.slot is not None or not is_over
+    date = dt.date.fromisoformat(event.slot.partition("T")[0])
+    return not is_over and all(one.slot != event.slot for one in occurrences(rule, date, date))
 
 
 async def make_events(series: EventRepeater, missing: Sequence[Occurrence], *, now: dt.datetime) -> list[Event]:
@@ -172,7 +198,7 @@ class Generator:
         """Make what is missing, heal missing due rows, follow a change of the zone data; return the next moment."""
         made = moved = 0
         again = self._every
-        skipped, stored = await _exceptions(), await _stored_ahead(now)
+        skipped, stored = await _exceptions(now), await stored_ahead(now)
         for row in await _active_series():
             try:
                 planned = _planned(row)
@@ -180,7 +206,7 @@ class Generator:
                 known = stored.get(planned.series_id, {})
                 if not wanted.keys() <= known.keys():
                     made += await _generate(planned.series_id, now)
-                moved += await self._follow_zone(wanted, known, now)
+                moved += await follow_zone(wanted, known, now=now, debounce=self._debounce, instance=self._instance)
             except Exception as error:  # noqa: BLE001 -- logged: what cannot be read is that series' own fault
                 _log.exception("series_not_generated", series=row[0])
                 if isinstance(error, DATABASE_ERRORS):
@@ -188,52 +214,8 @@ class Generator:
         healed = await _heal(now)
         if made or moved or healed:
             _log.info("events_generated", made=made, moved=moved)
-            for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS):
-                self._agenda.wake(body, now)
+            wake_after_new(self._agenda, now=now)
         return now + again
-
-    async def _follow_zone(self, wanted: dict[str, Occurrence], known: dict[str, Stored], now: dt.datetime) -> int:
-        """Move events whose slot has another instant since the zone data changed, unless anything was sent for them."""
-        off = [
-            (known[slot], one)
-            for slot, one in wanted.items()
-            if slot in known and known[slot].scheduled_at != one.starts_at
-        ]
-        return sum([await self._move_to_slot(stored, one, now) for stored, one in off])
-
-    async def _move_to_slot(self, stored: Stored, one: Occurrence, now: dt.datetime) -> bool:
-        async def _unit() -> bool:
-            event = await Event.get_or_none(id=stored.event_id)
-            if event is None or not _may_follow(event) or await _anything_sent(event.id):
-                return False
-            shift = one.starts_at - event.scheduled_at
-            opens = event.signups_open_at
-            if opens is not None and event.signup_opens_hours is not None:
-                opens += shift  # without hours it is the moment of creation, which does not move
-            moved = await Event.filter(id=event.id, scheduled_at=event.scheduled_at, state=event.state).update(
-                scheduled_at=one.starts_at, signups_open_at=opens
-            )
-            if not moved:
-                return False
-            await due_rows.refresh([event.id])
-            await mark_changed(event.id, now=now, debounce=self._debounce)
-            before, after = (
-                {"scheduled_at": event.scheduled_at.isoformat()},
-                {"scheduled_at": one.starts_at.isoformat()},
-            )
-            await audit.record(
-                "event.realign",
-                guild_id=event.guild_id,
-                now=now,
-                subject_id=event.id,
-                before=before,
-                after=after,
-                instance=self._instance,
-            )
-            _log.warning("event_follows_zone_data", guild=event.guild_id, event_id=event.id, **after)
-            return True
-
-        return await atomic(_unit)
 
 
 async def _generate(series_id: int, now: dt.datetime) -> int:
@@ -253,57 +235,20 @@ async def _heal(now: dt.datetime) -> int:
 
 
 async def _active_series() -> list[_SeriesRow]:
-    return await EventRepeater.filter(is_active=True).order_by("id").values_list(
-        "id", "frequency", "interval", "day_of_week", "time_of_day", "timezone", "starts_at", "ends_at", "month_end",
-        "generate_days_ahead",
-    )  # fmt: skip
+    active = EventRepeater.filter(is_active=True).order_by("id")
+    return await active.values_list("id", "generate_days_ahead", *RULE_FIELDS)
 
 
 def _planned(row: _SeriesRow) -> Planned:
     """Return one row of the series; one that cannot be read is that series' own fault."""
-    rule = SeriesRule(
-        frequency=Frequency(row[1]),
-        interval=row[2],
-        day_of_week=row[3],
-        time_of_day=dt.time.fromisoformat(row[4]),
-        timezone=row[5],
-        starts_at=row[6],
-        ends_at=row[7],
-        month_end=MonthEnd(row[8]),
-    )
-    return Planned(row[0], rule, row[9])
+    series_id, days_ahead, *stored = row
+    return Planned(series_id, _rule(stored), days_ahead)
 
 
-async def _exceptions() -> dict[int, list[dt.date]]:
+async def _exceptions(now: dt.datetime) -> dict[int, list[dt.date]]:
     found: dict[int, list[dt.date]] = {}
-    for one in await RepeaterException.all():
-        found.setdefault(one.series_id, []).append(one.local_date)
+    noted = [(one.series_id, one.local_date) for one in await RepeaterException.all()]
+    # One that was moved to an earlier day is noted.
+    for series_id, date in [*noted, *await _cancelled_dates(scheduled_at__gt=now - _A_DAY)]:
+        found.setdefault(series_id, []).append(date)
     return found
-
-
-async def _stored_ahead(now: dt.datetime) -> dict[int, dict[str, Stored]]:
-    """Return the stored events of all series from a day back on (a zone may move one over now), by series and slot."""
-    rows = await fetch(
-        "SELECT id, series_id, slot, scheduled_at FROM event WHERE slot IS NOT NULL AND series_id IS NOT NULL"  # noqa: S608
-        f" AND state IN ({_EVERY_STATE}) AND scheduled_at > $1",
-        [now - dt.timedelta(days=1)],
-    )
-    found: dict[int, dict[str, Stored]] = {}
-    for row in rows:
-        of_series = found.setdefault(integer(row["series_id"]), {})
-        of_series[str(row["slot"])] = Stored(integer(row["id"]), moment(row["scheduled_at"]))
-    return found
-
-
-def _may_follow(event: Event) -> bool:
-    return event.state in _MOVABLE and not event.is_off_schedule and "scheduled_at" not in event.overridden_fields
-
-
-async def _anything_sent(event_id: int) -> bool:
-    sources: Sequence[str] = [entry.log_source for entry in registered()]
-    rows = await fetch(
-        "SELECT 1 AS one FROM discord_message_log WHERE source_id = $1 AND (success IS NULL OR success)"  # noqa: S608
-        f" AND source IN {in_list(sources, first=2)} LIMIT 1",
-        [event_id, *sources],
-    )
-    return bool(rows)

@@ -7,8 +7,7 @@ transaction. A lost race is an answer. Source: 01-domain.md, "Event states".
 
 import datetime as dt
 from collections.abc import Collection, Mapping
-from types import MappingProxyType
-from typing import Final
+from dataclasses import dataclass, field
 
 import structlog
 from tortoise.queryset import QuerySet
@@ -26,16 +25,20 @@ from bot.scheduling.bodies import (
 )
 from bot.transactions import atomic, fetch, moment
 from models.event import Event
-from models.states import EventState
+from models.states import OPEN_FOR_PEOPLE, EventState
 
 _log = structlog.get_logger(__name__)
 
-OPEN_FOR_PEOPLE = (EventState.SIGNUPS_OPEN, EventState.ROLL_CALL)
-"""The states ahead in which people may have said something about an event."""
-
 _STALE_AFTER = dt.timedelta(hours=24)
 _AT_ONCE = 500
-_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Also:
+    """What belongs to a move beside its state: as what the audit has it, and further columns that it sets."""
+
+    action: str
+    columns: Mapping[str, object] = field(default_factory=dict)
 
 
 async def move(
@@ -47,14 +50,13 @@ async def move(
     debounce: dt.timedelta,
     actor_user_id: int | None = None,
     instance: str | None = None,
-    also: Mapping[str, object] = _NOTHING,
+    also: Also | None = None,
 ) -> bool:
     """
     Move one event, from the state and times it was read in; False: they changed meanwhile, and nothing is done.
 
-    ``actor_user_id`` None: time moved it. ``instance``: the process that did, for the audit. ``also``: the columns that
-    :mod:`bot.changes.withdrawal` marks it with; the audit then has it as ``event.realign``, be it for an edit of its
-    series, for a date skipped or returned, or for the end of the series.
+    ``actor_user_id`` None: time moved it. ``instance``: the process that did, for the audit. ``also`` None: the
+    audit has it as what the state says.
     """
     if event.state not in allowed:
         return False
@@ -67,7 +69,7 @@ async def move(
             state=event.state,
             scheduled_at=event.scheduled_at,
             signups_open_at=event.signups_open_at,
-        ).update(state=to, state_since=now, **also)
+        ).update(state=to, state_since=now, **(also.columns if also is not None else {}))
         if not moved:
             return False
         if event.scheduled_at > now:
@@ -75,7 +77,7 @@ async def move(
         # Else what is still due was missed: its rows stay for the clerk, which records and tells it.
         await mark_changed(event.id, now=now, debounce=debounce)
         await audit.record(
-            _action(to, is_realigned=bool(also)),
+            also.action if also is not None else _action(to),
             guild_id=event.guild_id,
             actor_user_id=actor_user_id,
             subject_id=event.id,
@@ -89,9 +91,7 @@ async def move(
     return await atomic(_unit)
 
 
-def _action(to: EventState, *, is_realigned: bool) -> str:
-    if is_realigned:
-        return "event.realign"
+def _action(to: EventState) -> str:
     return "event.cancel" if to is EventState.CANCELLED else "event.edit"
 
 
@@ -155,6 +155,12 @@ def wake_after_move(agenda: Agenda, *, now: dt.datetime, debounce: dt.timedelta)
     agenda.wake(OPEN_SCHEDULED_SIGNUPS, now)
     agenda.wake(SYNC_ATTENDEE_ROLES, now)
     agenda.wake(SYNC_DISCORD_EVENTS, now + debounce)
+
+
+def wake_after_new(agenda: Agenda, *, now: dt.datetime) -> None:
+    """Let the bodies run that something new concerns, an event or a series; call it after commit."""
+    for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS):
+        agenda.wake(body, now)
 
 
 def ends_at(event: Event) -> dt.datetime:

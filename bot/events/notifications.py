@@ -85,7 +85,7 @@ async def silenced(kind: str, series_id: int | None, user_ids: Collection[int], 
 
 def kinds() -> tuple[Kind, ...]:
     """Return every kind of DM that can be switched off."""
-    reminders = (Kind(entry.key, entry.key.replace("_", " ")) for entry in registered() if entry.to_people)
+    reminders = (Kind(entry.key, entry.words) for entry in registered() if entry.to_people)
     return (*reminders, *NOTICES)
 
 

@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, Field, ValidationInfo, field_validator
 
 from bot import audit
 from bot.errors import BotError
-from bot.events.generate import CASCADED_FIELDS, signups_open_at
+from bot.events.generate import CASCADED_FIELDS, opening_when_made
 from bot.events.guild_sync import due_when_made
 from bot.events.series import ensure_guild
 from bot.events.series_fields import HOURS_A_DAY, MAX_DAYS_AHEAD, SeriesDescription, SeriesName, refusal
@@ -105,5 +105,5 @@ def new_one_off(spec: EventSpec, *, guild_id: int, created_by: int | None, now: 
         native_due_at=due_when_made(spec, now=now),
         **{name: getattr(spec, name) for name in CASCADED_FIELDS},
     )
-    event.signups_open_at = max(now, signups_open_at(event, scheduled_at=spec.scheduled_at, now=now))
+    event.signups_open_at = opening_when_made(event, scheduled_at=spec.scheduled_at, now=now)
     return event

@@ -7,8 +7,10 @@ from typing import Final
 from bot.events import browse
 from bot.events.admin_wording import event_details, event_line, listed, named, series_details, series_line
 from bot.events.generate import rule_of
+from bot.events.native_standing import list_lines
 from bot.message import timestamps
 from bot.message.escaping import escape
+from bot.scheduling.registry import words_of
 from bot.transactions import fetch, integer, moment
 from models.event import Event
 from models.event_repeater import EventRepeater
@@ -32,7 +34,7 @@ async def list_events(*, guild_id: int, now: dt.datetime) -> str:
     return listed(heading, [event_line(event, counts[event.id]) for event in events], total=total)
 
 
-async def show_event(typed: str, *, guild_id: int) -> str:
+async def show_event(typed: str, *, guild_id: int, now: dt.datetime) -> str:
     """
     Return everything about one event.
 
@@ -43,7 +45,11 @@ async def show_event(typed: str, *, guild_id: int) -> str:
     series = await EventRepeater.get_or_none(id=event.series_id) if event.series_id is not None else None
     counts = (await browse.answer_counts([event.id]))[event.id]
     return event_details(
-        event, counts, series=named(series) if series is not None else None, due=await _still_to_come(event)
+        event,
+        counts,
+        series=named(series) if series is not None else None,
+        due=await _still_to_come(event),
+        listing=await list_lines(event, now=now),
     )
 
 
@@ -52,7 +58,7 @@ async def _still_to_come(event: Event) -> list[str]:
         # What it has left was missed, and waits for the clerk who records that.
         return []
     rows = await fetch("SELECT key, due_at FROM reminder_due WHERE event_id = $1 ORDER BY due_at, key", [event.id])
-    return [f"{escape(str(row['key']).replace('_', ' '))} {timestamps.full(moment(row['due_at']))}" for row in rows]
+    return [f"{escape(words_of(str(row['key'])))} {timestamps.full(moment(row['due_at']))}" for row in rows]
 
 
 async def list_series(*, guild_id: int) -> str:

@@ -14,6 +14,7 @@ from typing import Final
 import structlog
 
 from bot.errors import BotError
+from bot.events.series_fields import BLANK
 from bot.message.escaping import escape
 from bot.message.limits import length
 from bot.transactions import atomic
@@ -36,8 +37,6 @@ DEFAULT_LENGTH: Final = 100
 
 # Few enough for the parameters of one statement on either database.
 _AT_ONCE = 10_000
-# Letters and symbols by their category that show nothing: the Hangul fillers and the empty Braille cell.
-_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 _INVISIBLE = frozenset({"Cf", "Mn", "Me", "Zs", "Zl", "Zp"})
 _SPOILS_A_LINE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
@@ -182,7 +181,7 @@ def _stripped(value: str) -> str:
 
 
 def _shows_nothing(text: str) -> bool:
-    return all(unicodedata.category(char) in _INVISIBLE or char in _BLANK for char in text)
+    return all(unicodedata.category(char) in _INVISIBLE or char in BLANK for char in text)
 
 
 def _fault(field: ProfileField, value: str) -> str | None:

@@ -87,13 +87,13 @@ def _check_text(text: str, *, most: int, controls: str) -> str:
     return text
 
 
-# Letters and symbols by their category that show nothing: the Hangul fillers and the empty Braille cell.
-_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+BLANK: Final = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and symbols by their category that show nothing: the Hangul fillers and the empty Braille cell."""
 
 
 def _check_name(text: str) -> str:
     name = _check_text(text.strip(), most=MAX_NAME, controls="")
-    if all(unicodedata.category(char)[0] in "CMZ" or char in _BLANK for char in name):
+    if all(unicodedata.category(char)[0] in "CMZ" or char in BLANK for char in name):
         raise refusal(f"shows nothing; it must be text of 1 to {MAX_NAME} characters")
     return name
 

@@ -12,6 +12,7 @@ from bot.errors import BotError
 from bot.events.admin_wording import config_lines, says, signups_open
 from bot.events.browse import guild_timezone
 from bot.events.config_options import CONFIG_OPTIONS, config_given
+from bot.events.lifecycle import wake_after_new
 from bot.events.requests import given, hours_fields, nowhere_notes
 from bot.events.series import NameTakenError, create_series, ensure_guild
 from bot.events.series_spec import ConfigSpec, SeriesSpec
@@ -23,12 +24,12 @@ from bot.message.limits import CONTENT, cut
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
-from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
 from bot.times.known_timezones import known_timezones
 from bot.times.plain_words import time_in_figures
 from bot.times.recurrence import local_today, occurrences
 from bot.times.rule_words import clock_notes, rule_in_words, span_in_words
-from bot.times.typed_date import AmbiguousDate, in_words, read_date
+from bot.times.typed_date import AmbiguousDate, read_date
+from bot.times.which_was_meant import ask_which_date
 from bot.transactions import atomic
 from models.event import Event
 from models.event_repeater import EventRepeater
@@ -146,8 +147,7 @@ class SeriesDesk:
             known = replace(request, starts=typed) if option == "starts" else replace(request, ends=typed)
             return await self.propose(known, guild_id=guild_id, actor=actor, now=now)
 
-        ways = [Way(in_words(date), partial(_meant, date)) for date in reading.dates]
-        return Proposal(reading.question, (*ways, leave()))
+        return ask_which_date(reading, _meant)
 
     async def _create(self, spec: SeriesSpec, guild_id: int, actor: int, now: dt.datetime) -> Reply:
         async def _unit() -> EventRepeater:
@@ -160,8 +160,7 @@ class SeriesDesk:
         except NameTakenError as error:
             raise SeriesNameTakenError(spec.name) from error
         _log.info("series_created", guild=guild_id, series=series.id, actor=actor)
-        for body in (CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS):
-            self._agenda.wake(body, now)
+        wake_after_new(self._agenda, now=now)
         made = await Event.filter(series_id=series.id).count()
         return f"**{escape(spec.name)}** was created; {made} {'event was' if made == 1 else 'events were'} made."
 

@@ -36,7 +36,7 @@ from bot.events.series_fields import (
 )
 from bot.message.quoting import MOST_SHOWN, did_you_mean, quoted
 from bot.times.known_timezones import known_timezones
-from bot.times.recurrence import SeriesRule
+from bot.times.recurrence import RULE_FIELDS, SeriesRule
 from models.states import Frequency, MonthEnd
 
 if TYPE_CHECKING:
@@ -125,16 +125,7 @@ class ScheduleSpec(BaseModel):
     @property
     def rule(self) -> SeriesRule:
         """The schedule fields alone, as :func:`bot.times.recurrence.occurrences` takes them."""
-        return SeriesRule(
-            frequency=self.frequency,
-            interval=self.interval,
-            day_of_week=self.day_of_week,
-            time_of_day=self.time_of_day,
-            timezone=self.timezone,
-            starts_at=self.starts_at,
-            ends_at=self.ends_at,
-            month_end=self.month_end,
-        )
+        return SeriesRule(**{name: getattr(self, name) for name in RULE_FIELDS})
 
 
 # The bases' fields come from the last base to the first: hours are checked against generate_days_ahead.

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import structlog
 
 from bot.errors import GoneError
+from bot.events.admin_wording import named
 from bot.events.profiles import preferences_of
 from bot.message.choice import Found
-from bot.message.escaping import escape
 from bot.message.folding import folded
 from bot.message.limits import CHOICES
 from bot.transactions import atomic, integer
@@ -51,9 +51,9 @@ async def subscribe(series_id: int, *, guild_id: int, user_id: int, now: dt.date
     async def _unit() -> SubscriptionAnswer:
         series = await _locked(series_id, guild_id)
         if await RepeaterSubscription.exists(series_id=series_id, user_id=user_id):
-            return SubscriptionAnswer(f"You are reminded of {_shown(series)} already. {_HOW_TO_STOP}", changed=False)
+            return SubscriptionAnswer(f"You are reminded of {named(series)} already. {_HOW_TO_STOP}", changed=False)
         await RepeaterSubscription(series_id=series_id, user_id=user_id, created_at=now).save()
-        sentence = f"I will remind you of the sign-ups for {_shown(series)} by DM. {_HOW_TO_STOP}{_silence(series)}"
+        sentence = f"I will remind you of the sign-ups for {named(series)} by DM. {_HOW_TO_STOP}{_silence(series)}"
         sentence += await _unwanted(series, user_id)
         return SubscriptionAnswer(sentence, changed=True)
 
@@ -71,8 +71,8 @@ async def unsubscribe(series_id: int, *, guild_id: int, user_id: int) -> Subscri
     async def _unit() -> SubscriptionAnswer:
         series = await _locked(series_id, guild_id)
         if not await RepeaterSubscription.filter(series_id=series_id, user_id=user_id).delete():
-            return SubscriptionAnswer(f"You were not reminded of {_shown(series)}, so nothing changes.", changed=False)
-        return SubscriptionAnswer(f"I will no longer remind you of {_shown(series)}.", changed=True)
+            return SubscriptionAnswer(f"You were not reminded of {named(series)}, so nothing changes.", changed=False)
+        return SubscriptionAnswer(f"I will no longer remind you of {named(series)}.", changed=True)
 
     return _noted(await atomic(_unit), "unsubscribed", guild_id, series_id, user_id)
 
@@ -107,10 +107,6 @@ async def _unwanted(series: EventRepeater, user_id: int) -> str:
     if series.id not in preferred.series_off and "signup_reminder" not in preferred.kinds_off:
         return ""
     return " You turned these direct messages off, so nothing comes until you turn them on in `/notifications`."
-
-
-def _shown(series: EventRepeater) -> str:
-    return f"**{escape(series.name)}**"
 
 
 async def guild_of_series(series_id: int) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.events.generate import Planned, excepted_dates, new_event, rule_of, wanted_slots
+from bot.events.generate import Planned, excepted_dates, held_moments, new_event, rule_of, wanted_slots
 from bot.times.recurrence import local_today
 from models.event import Event
 from models.event_repeater import EventRepeater
@@ -44,12 +44,12 @@ async def to_be_made(series: EventRepeater, passes: Passes) -> list[tuple[Event,
     try:
         planned = Planned(series.id, rule_of(series), series.generate_days_ahead)
         since = (local_today(passes.first, planned.rule.timezone) - _SLOTS_FROM).isoformat()
-        excepted = await excepted_dates(series.id)
+        excepted, held = await excepted_dates(series.id), await held_moments(series, now=passes.first)
         known = {event.slot for event in await Event.filter(series_id=series.id, slot__gte=since).only("id", "slot")}
         found: list[tuple[Event, dt.datetime]] = []
         for moment in passes.of_each_day(planned.rule.timezone):
             for slot, one in wanted_slots(planned, excepted, now=moment).items():
-                if slot not in known:
+                if slot not in known and one.starts_at not in held:
                     known.add(slot)
                     found.append((new_event(series, one, moment), moment))
     except (ValueError, LookupError):

@@ -56,8 +56,10 @@ async def still_stands(key: MessageKey) -> bool:
     Ask it once the key is claimed and before the request: between its rendering and its claim an event may have been
     removed, as nothing was on its way. Whoever removes one just now is waited for; who comes later sees the claim.
     """
-    if key.recipient_id or key.source not in event_sources():
-        return True  # a person's message has a parent, which was asked for
+    # A person's message has a parent, which was asked for; that of somebody who moved up in line has none.
+    has_parent = key.recipient_id != 0 and key.source != PROMOTION
+    if has_parent or key.source not in event_sources():
+        return True
     waits = "" if dialect() is Dialect.SQLITE else " FOR SHARE"
     rows = await fetch(f"SELECT state FROM event WHERE id = $1{waits}", [key.source_id])  # noqa: S608 -- our own words
     return bool(rows) and rows[0]["state"] != EventState.CANCELLED.value

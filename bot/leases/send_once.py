@@ -9,10 +9,8 @@ second copy within its unpublished few minutes. Source: event-reminder-schedulin
 """
 
 import asyncio
-import contextlib
 import datetime as dt
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -20,18 +18,17 @@ import structlog
 from bot.clock import Clock, LeaseClock
 from bot.leases import ledger
 from bot.leases.blocks import Blocks
-from bot.leases.event_rows import still_stands
 from bot.leases.failed_attempts import FailedAttempts
 from bot.leases.failures import Backoff, ErrorClass, SendError
 from bot.leases.handover import Handover
 from bot.leases.keys import MessageKey
-from bot.leases.ledger import Claim, HeldRow, Lease
+from bot.leases.lease_taker import LeaseTaker
+from bot.leases.ledger import HeldRow, Lease
 from bot.leases.ports import (
     AnyTarget,
     Attempt,
     Delivered,
     DiscordTime,
-    DmTarget,
     LeaseLostError,
     MessagePort,
     NativePort,
@@ -40,6 +37,8 @@ from bot.leases.ports import (
 )
 from bot.leases.recorder import Outcome, OutcomeRecorder
 from bot.leases.reports import SendReport, SendResult, WithdrawnError
+from bot.leases.request_guard import RequestGuard
+from bot.leases.turns import Turns
 from bot.leases.under_way import UnderWay
 from bot.scheduling.agenda import DATABASE_AGAIN, Agenda
 from bot.scheduling.bodies import SENDERS, SWEEP_STALE_DISCORD_LEASES
@@ -49,10 +48,6 @@ _log = structlog.get_logger(__name__)
 
 Renderer = Callable[[], Awaitable[Sendable]]
 
-_DISCORD_EPOCH = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
-_HISTORY_SLACK = dt.timedelta(seconds=5)
-# Past this the lease is asked for once more before the request: a throttle or a suspended host came between.
-_TRUSTED_AGE = dt.timedelta(seconds=5)
 # A resend comes no earlier than this after its claim: what is still on its way has then arrived or never will.
 RESEND_AFTER = dt.timedelta(seconds=60)
 
@@ -64,11 +59,6 @@ class SendOptions:
     concurrent_sends: int = 50
     backoff: Backoff = field(default_factory=Backoff)
     cdn_block_pause: dt.timedelta = dt.timedelta(minutes=10)
-
-
-def snowflake_at(moment: dt.datetime) -> int:
-    """Return the smallest Discord id of that moment."""
-    return max(0, int((moment - _DISCORD_EPOCH).total_seconds() * 1000)) << 22
 
 
 class OneWayOut:
@@ -92,12 +82,9 @@ class OneWayOut:
         self.lease_clock = lease_clock
         self._handover = Handover(port, natives)
         self._clock = clock
-        self._discord_time = discord_time
         self._agenda = agenda
         self._options = options or SendOptions()
-        self._slots = asyncio.Semaphore(self._options.concurrent_sends)
-        # Discord's bucket for messages is per channel: one at a time there, so that a lease begins at its attempt.
-        self._channels: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turns = Turns(at_once=self._options.concurrent_sends)
         self._database_listeners: list[Callable[[Exception, dt.datetime], None]] = []
         self.under_way = UnderWay()
         self.blocks = Blocks(clock=clock, stop=stop, pause=self._options.cdn_block_pause)
@@ -107,6 +94,13 @@ class OneWayOut:
             observers=observers,
             on_kept=self._look_later,
             on_closed=self.under_way.forget_request,
+        )
+        self._taker = LeaseTaker(
+            instance,
+            lease_clock=lease_clock,
+            discord_time=discord_time,
+            under_way=self.under_way,
+            recorder=self.recorder,
         )
         self._failures = FailedAttempts(
             self.recorder,
@@ -155,7 +149,7 @@ class OneWayOut:
         """
         if self.blocks.is_paused():
             return SendReport(SendResult.FAILED_TRANSIENT)
-        async with self._turn(target):
+        async with self._turns.turn(target):
             if self.blocks.is_paused():  # the block may have come while this one waited
                 return SendReport(SendResult.FAILED_TRANSIENT)
             # Another call may send the key elsewhere at this moment; what it claims must not be taken for forgotten.
@@ -163,15 +157,6 @@ class OneWayOut:
                 return SendReport(SendResult.ALREADY_CLAIMED)
             attempt = Attempt(key, guild_id, target.channel_id if target else None)
             return await self._run(attempt, self._render_and_send(attempt, target, render, not_after))
-
-    @contextlib.asynccontextmanager
-    async def _turn(self, target: AnyTarget | None) -> AsyncIterator[None]:
-        """Wait for a turn in a channel, and for one of the slots; a DM has its own pace, which waiting would bunch."""
-        if target is None or isinstance(target, DmTarget):
-            yield
-        else:
-            async with self._channels[target.channel_id], self._slots:
-                yield
 
     async def fail_once(self, key: MessageKey, *, guild_id: int | None, error: SendError) -> SendReport:
         """
@@ -219,10 +204,18 @@ class OneWayOut:
         attempt = replace(attempt, version=message.version)
         # Asked before the claim: a host that is suspended until its answer must not trust the lease.
         asked = self._clock.now()
-        lease = await self._claim_standing(attempt, message.as_data())
+        lease = await self._taker.take_standing(attempt, message.as_data())
         if lease is None:
             return SendReport(SendResult.ALREADY_CLAIMED)
-        return await self._deliver(attempt, lease, target, message, self._guard(lease, not_after, asked))
+        guard = RequestGuard(
+            lease,
+            trusted=asked,
+            not_after=not_after,
+            clock=self._clock,
+            lease_clock=self.lease_clock,
+            under_way=self.under_way,
+        )
+        return await self._deliver(attempt, lease, target, message, guard.before_request)
 
     def on_database_error(self, listener: Callable[[Exception, dt.datetime], None]) -> None:
         """Tell ``listener`` of every error for which nothing could be claimed."""
@@ -246,38 +239,10 @@ class OneWayOut:
         Raises:
             DATABASE_ERRORS: the claim is not durable.
         """
-        after = snowflake_at(self._discord_time.now() - _HISTORY_SLACK)
-        claim = Claim(attempt.key, attempt.guild_id, attempt.channel_id, embed_data, after)
-        lease = await ledger.claim_lease(claim, instance=self.instance, lease_clock=self.lease_clock)
-        return lease or await self._adopt(claim)
-
-    async def _claim_standing(self, attempt: Attempt, embed_data: dict[str, object] | None) -> Lease | None:
-        """Take the lease of a message likewise; None also where its event was removed or cancelled meanwhile."""
-        lease = await self.claim(attempt, embed_data)
-        if lease is None or await still_stands(attempt.key):
-            return lease
-        await self.recorder.release(attempt, lease, delete=True)
-        return None
-
-    async def _adopt(self, claim: Claim) -> Lease | None:
-        """Go on under a row that was handed back, or that this instance claimed without seeing the answer."""
-        for row in await ledger.held_rows(claim.key):
-            handed_back = row.lease.token == ""
-            mine = row.instance == self.instance
-            unseen = mine and not self.recorder.awaits_record(row.lease) and not self.under_way.may_have_left(row.lease)
-            if handed_back or unseen:
-                return await ledger.take_over(
-                    row.lease,
-                    instance=self.instance,
-                    lease_clock=self.lease_clock,
-                    channel_id=claim.channel_id,
-                    # What is sent now is what the history is searched for, should this attempt end unknown too.
-                    embed_data=claim.embed_data,
-                )
-        return None
+        return await self._taker.take(attempt, embed_data)
 
     async def _fail_unsent(self, attempt: Attempt, error: SendError) -> SendReport:
-        lease = await self._claim_standing(attempt, None)
+        lease = await self._taker.take_standing(attempt, None)
         if lease is None:
             return SendReport(SendResult.ALREADY_CLAIMED)
         return await self._failures.settle(attempt, lease, error)
@@ -295,30 +260,21 @@ class OneWayOut:
         except LeaseLostError:
             _log.warning("lease_lost_before_send", key=str(attempt.key), guild=attempt.guild_id)
             return SendReport(SendResult.ALREADY_CLAIMED)
+        except WithdrawnError:
+            return await self._leave_off(attempt, lease)
         except SendError as error:
             return await self._failures.settle(attempt, lease, error)
         await self.recorder.record(Outcome(attempt, lease, delivered))
         _log.info("message_sent", key=str(attempt.key), guild=attempt.guild_id, message=delivered.message_id)
         return SendReport(SendResult.SENT)
 
-    def _guard(self, lease: Lease, not_after: dt.datetime | None, asked: dt.datetime) -> Callable[[], Awaitable[None]]:
-        """Return what is awaited before each request: not too late, and still the holder of the lease."""
-        trusted = asked
-
-        async def _before_request() -> None:
-            nonlocal trusted
-            now = self._clock.now()
-            if not_after is not None and now >= not_after:
-                text = "the event began before the message could leave"
-                raise SendError(ErrorClass.EVENT_STARTED, text, may_have_arrived=self.under_way.may_have_left(lease))
-            if abs(now - trusted) > _TRUSTED_AGE:
-                # Renewed, not only read: nobody takes the lease over while this request is on its way.
-                if not await ledger.renew(lease, lease_clock=self.lease_clock):
-                    raise LeaseLostError
-                trusted = now
-            self.under_way.note_request(lease.id)
-
-        return _before_request
+    async def _leave_off(self, attempt: Attempt, lease: Lease) -> SendReport:
+        """Give up a message whose event was removed while it was held back; what may have arrived is looked for."""
+        if self.under_way.may_have_left(lease):
+            self._look_later()
+            return SendReport(SendResult.UNKNOWN)
+        await self.recorder.release(attempt, lease, delete=True)
+        return SendReport(SendResult.WITHDRAWN)
 
     def is_under_way(self, lease: Lease) -> bool:
         """Return whether a running task of this process holds the lease, or its outcome waits to be recorded."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from bot import audit
 from bot.errors import BotError
+from bot.events.posts import mark_places_changed
 from bot.events.profiles import DEFAULT_LENGTH, MOST_FIELDS
 from bot.events.series import ensure_guild
 from bot.message.escaping import escape
@@ -121,6 +122,8 @@ async def change_settings(
             for name in columns:
                 setattr(settings, name, _stored(getattr(after, name)))
             await settings.save(update_fields=columns)
+            if before.announcement_channel_id != after.announcement_channel_id:
+                await mark_places_changed(guild_id, now=now)
             await audit.record(
                 "settings.edit",
                 guild_id=guild_id,

@@ -1,4 +1,4 @@
-"""What the message log holds of one event's reminders and of the posts beside them, as an admin asks for it."""
+"""What the message log holds of one event's messages, as an admin asks for it."""
 
 import datetime as dt
 import json
@@ -15,14 +15,15 @@ class LoggedAttempt:
     """
     One attempt.
 
-    ``success`` None: it is under way, or nobody knows yet what became of it. ``counts``: what became of how many, for
-    a reminder to many that is done.
+    ``part`` counts what may come again. ``success`` None: it is under way, or nobody knows yet what became of it.
+    ``counts``: what became of how many, for a reminder to many that is done.
     """
 
     source: str
     recipient_id: int
     success: bool | None
     began_at: dt.datetime
+    part: int = 0
     error_class: str | None = None
     next_attempt_at: dt.datetime | None = None
     channel_id: int | None = None
@@ -48,22 +49,39 @@ class Attempts:
         return [one for one in self._attempts if (one.source, one.recipient_id) == (source, recipient_id)]
 
 
-async def attempts_at(guild_id: int, event_id: int, *, person: int | None = None) -> Attempts:
-    """Return the attempts at an event's reminders as a whole, at its posts, and at the DMs of one person."""
-    sources = [*(entry.log_source for entry in registered()), *SIDE_POSTS]
+async def attempts_at(
+    guild_id: int,
+    event_id: int,
+    *,
+    person: int | None = None,
+    sources: Sequence[str] | None = None,
+    part: int = 0,
+) -> Attempts:
+    """
+    Return the attempts at what an event sends as a whole, and at the DMs of one person.
+
+    ``sources`` None: its reminders and the posts beside them.
+    """
+    asked = sources if sources is not None else [*(entry.log_source for entry in registered()), *SIDE_POSTS]
     people = [0, *([person] if person is not None else [])]
+    where = f"source IN {in_list(asked, first=4)} AND recipient_id IN {in_list(people, first=4 + len(asked))}"
+    return Attempts(await _read(f"{where} AND part = $3", [guild_id, event_id, part, *asked, *people]))
+
+
+async def attempts_to_all(guild_id: int, event_id: int, source: str) -> list[LoggedAttempt]:
+    """Return the attempts at everybody's DMs of one source, oldest first, whatever their parts."""
+    return await _read("source = $3 AND recipient_id <> 0", [guild_id, event_id, source])
+
+
+async def _read(where: str, values: Sequence[object]) -> list[LoggedAttempt]:
     # In two halves, since the live and the failed rows of the log have an index each.
     half = (
-        "SELECT id, source, recipient_id, success, claimed_at, error_class, next_attempt_at, channel_id,"  # noqa: S608
-        f" discord_message_id, embed_data FROM discord_message_log WHERE source IN {in_list(sources, first=3)}"
-        f" AND source_id = $2 AND recipient_id IN {in_list(people, first=3 + len(sources))} AND part = 0"
-        " AND guild_id = $1"
+        "SELECT id, source, recipient_id, part, success, claimed_at, error_class, next_attempt_at, channel_id,"  # noqa: S608
+        f" discord_message_id, embed_data FROM discord_message_log WHERE {where}"
+        " AND source_id = $2 AND guild_id = $1"
     )
-    rows = await fetch(
-        f"{half} AND (success IS NULL OR success) UNION ALL {half} AND NOT success",
-        [guild_id, event_id, *sources, *people],
-    )
-    return Attempts([_attempt(row) for row in sorted(rows, key=lambda row: integer(row["id"]))])
+    rows = await fetch(f"{half} AND (success IS NULL OR success) UNION ALL {half} AND NOT success", list(values))
+    return [_attempt(row) for row in sorted(rows, key=lambda row: integer(row["id"]))]
 
 
 def _attempt(row: dict[str, object]) -> LoggedAttempt:
@@ -73,6 +91,7 @@ def _attempt(row: dict[str, object]) -> LoggedAttempt:
         recipient_id=integer(row["recipient_id"]),
         success=bool(success) if success is not None else None,
         began_at=moment(row["claimed_at"]),
+        part=integer(row["part"]),
         error_class=str(row["error_class"]) if row["error_class"] is not None else None,
         next_attempt_at=moment(row["next_attempt_at"]) if row["next_attempt_at"] is not None else None,
         channel_id=integer(row["channel_id"]) if row["channel_id"] is not None else None,

@@ -15,7 +15,7 @@ from models.states import EventState, SignupStatus
 if TYPE_CHECKING:
     import datetime as dt
 
-    from bot.events.signups.sign_up import People, Person
+    from bot.events.signups.people import People, Person
     from models.event import Event
 
 _COLORS = {
@@ -86,7 +86,7 @@ def _lists(people: "People") -> tuple[EmbedField, ...]:
     lists = [
         ("Coming", people.attending, EMBED_FIELD_VALUE),
         ("Maybe", people.tentative, EMBED_FIELD_VALUE // 2),
-        ("Waiting list", people.waitlisted, EMBED_FIELD_VALUE // 2),
+        ("Wait-list", people.waitlisted, EMBED_FIELD_VALUE // 2),
     ]
     found = [EmbedField(f"{name} ({len(who)})", _names(who, most)) for name, who, most in lists if who]
     if people.declined:

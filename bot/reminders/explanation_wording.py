@@ -1,20 +1,23 @@
-"""What an admin reads of the reminders of an event: a pure function of what was found of them."""
+"""What an admin reads of the messages about an event: a pure function of what was found of them."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bot.events.admin_wording import STANDS, named
+from bot.leases.keys import PROMOTION, TIME_CHANGED
 from bot.message import timestamps
 from bot.message.limits import CONTENT, cut
 from bot.message.links import post_link
+from bot.reminders.lots import Lot
 from bot.reminders.outlook import Reason
 from bot.reminders.reminder_words import failure_words, kind_words, reason_words
 
 if TYPE_CHECKING:
     from bot.reminders.attempts import LoggedAttempt
+    from bot.reminders.notices import FreePlaces, NewTime
     from bot.reminders.personal_reason import PersonalReason
     from bot.reminders.reach import Reach
-    from bot.reminders.why import Explained
+    from bot.reminders.why import Explained, Notices
     from models.event import Event
 
 _COUNTED = {
@@ -25,11 +28,25 @@ _COUNTED = {
     "too_late": "too late",
 }
 
+_PLACES = {
+    Lot.TOLD: "told",
+    Lot.UNDER_WAY: "being told",
+    Lot.WILL_BE_TOLD: "still to be told",
+    Lot.DMS_CLOSED: "unreachable by direct message",
+    Lot.FAILED: "not told so far",
+    Lot.TOO_LATE: "too late",
+}
+
 
 def explanation(
-    event: "Event", found: Sequence["Explained"], *, person: int | None, may_post: Callable[[int], bool]
+    event: "Event",
+    found: Sequence["Explained"],
+    notices: "Notices",
+    *,
+    person: int | None,
+    may_post: Callable[[int], bool],
 ) -> str:
-    """Return what became and becomes of each reminder of an event, a line for each thing."""
+    """Return what became and becomes of each message about an event, a line for each thing."""
     begins = timestamps.full_and_relative(event.scheduled_at)
     lines = [f"{named(event)}, {begins}: {STANDS[event.state]}."]
     for one in found:
@@ -38,6 +55,15 @@ def explanation(
         lines += [f"  - {kind_words(kind)}: {_post(event, *tried, is_open=is_open)}" for kind, *tried in one.beside]
         if person is not None and one.personal is not None and one.comes.reason is not Reason.OFF:
             lines.append(f"  - <@{person}> {_personal(one.personal, is_open=is_open)}")
+    if (time := notices.new_time) is not None:
+        lines.append(f"- **{kind_words(TIME_CHANGED)}**: {_new_time(event, time)}")
+        if time.personal is not None:
+            is_open = time.reason in {None, Reason.UNDER_WAY}
+            lines.append(f"  - <@{person}> {_personal(time.personal, is_open=is_open)}")
+    if (places := notices.free_places) is not None:
+        lines.append(f"- **{kind_words(PROMOTION)}**: {_free_places(places)}")
+        if places.personal is not None:
+            lines.append(f"  - <@{person}> {_personal(places.personal, is_open=True)}")
     return cut("\n".join(lines), CONTENT)
 
 
@@ -53,6 +79,20 @@ def _whole(event: "Event", one: "Explained", may_post: Callable[[int], bool]) ->
     if one.failed is not None and one.comes.reason is not Reason.OFF:
         says += f" {_failure(one.failed, is_open=one.comes.reason is None)}"
     return says
+
+
+def _new_time(event: "Event", one: "NewTime") -> str:
+    if one.live is not None and one.live.success:
+        return _sent(event, one.live)
+    says = "comes now" if one.reason is None else f"not sent: {reason_words(one.reason)}"
+    says += f": a direct message to {_people(one.people)}." if one.reason is None else "."
+    return f"{says} {_failure(one.failed, is_open=False)}" if one.failed is not None else says
+
+
+def _free_places(one: "FreePlaces") -> str:
+    told = ", ".join(f"{one.lots[lot]:,} {words}" for lot, words in _PLACES.items() if one.lots[lot])
+    again = f"; tried again {timestamps.full(one.again)}" if one.again is not None else ""
+    return f"{_people(one.lots.total())} moved up or are offered one: {told}{again}."
 
 
 def _sent(event: "Event", live: "LoggedAttempt") -> str:

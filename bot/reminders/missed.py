@@ -12,7 +12,7 @@ from bot.message import timestamps
 from bot.message.escaping import escape
 from bot.message.limits import length
 from bot.ops_notes import LONGEST, raise_fault, untold_text
-from bot.scheduling.registry import registered
+from bot.scheduling.registry import words_of
 from models.event import Event
 
 FAULT = "missed"
@@ -29,7 +29,7 @@ async def tell_missed(guild_id: int, missed: Collection[Missed], *, now: dt.date
     events = await Event.filter(guild_id=guild_id, id__in=[event_id for event_id, _ in missed])
     lines = [*before]
     for event in sorted(events, key=lambda event: (event.scheduled_at, event.id)):
-        what = [_in_words(source) for event_id, source in missed if event_id == event.id]
+        what = [words_of(source) for event_id, source in missed if event_id == event.id]
         lines.append(f"- {escape(event.name)}, {timestamps.full(event.scheduled_at)}: {', '.join(what)}")
     await raise_fault(guild_id, FAULT, _note(lines), now=now)
 
@@ -43,8 +43,3 @@ def _note(lines: Sequence[str]) -> str:
         if (length(text) <= LONGEST and len(left_out + shown) <= _MOST_LINES) or len(shown) <= 1:
             return text
         del shown[0]
-
-
-def _in_words(log_source: str) -> str:
-    keys = {entry.log_source: entry.key for entry in registered()}
-    return keys.get(log_source, log_source).replace("_", " ").replace("signup", "sign-up")

@@ -13,9 +13,13 @@ from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import SYNC_DISCORD_EVENTS
 from bot.transactions import atomic, fetch, integer
 from models.event import Event
+from models.states import AHEAD, EventState
 
 COUNT_EVERY: Final = dt.timedelta(minutes=10)
-"""How often the interested of a scheduled event are counted at most."""
+"""How often a server's list is read at most: for who is interested, and whether everything still stands there."""
+
+LEAVING: Final = "leaving"
+"""The status in ``native_told`` of one that is being taken off the list: whether it is there, nobody knows."""
 
 _EVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _AT_ONCE = 500
@@ -39,6 +43,12 @@ async def due_natives(now: dt.datetime) -> list[tuple[int, int]]:
         [now, _OF_ONE_GUILD, _AT_ONCE, _MOST_READ],
     )
     return [(integer(row["guild_id"]), integer(row["id"])) for row in rows]
+
+
+async def watch_all(now: dt.datetime) -> None:
+    """Let everything that stands in a list be looked at: an earlier version looked at what has a post alone."""
+    unwatched = Event.filter(native_due_at=None, state__in=(*AHEAD, EventState.IN_PROGRESS))
+    await unwatched.exclude(discord_scheduled_event_id=None).update(native_due_at=now)
 
 
 async def next_due() -> dt.datetime | None:
@@ -101,6 +111,17 @@ async def settle(
     await same.update(native_due_at=now + debounce, **doubt)
 
 
+async def note_leaving(event: Event, native_id: int) -> None:
+    """
+    Note that an event is about to be taken off its server's list, before Discord is asked to.
+
+    Whoever dies before the answer is noted leaves it to another, for whom the event may stand again: that one then
+    looks whether it is there, instead of taking it for listed, and takes nobody for having deleted it.
+    """
+    told = {**(event.native_told or {}), "status": LEAVING}
+    await Event.filter(id=event.id, discord_scheduled_event_id=native_id).update(native_told=told)
+
+
 async def end(
     event: Event, native_id: int, *, now: dt.datetime, status: str, debounce: dt.timedelta, is_lost: bool = False
 ) -> None:
@@ -124,10 +145,18 @@ async def end(
 
 
 async def store_interested(event: Event, count: int | None, *, now: dt.datetime, debounce: dt.timedelta) -> None:
-    """Keep how many are interested, and mark the post where that changed; None: it is not in the list any more."""
+    """
+    Keep that an event was looked up in its server's list, and how many are interested where a post says so.
+
+    The post is marked where that changed. ``count`` None: it is not in the list any more.
+    """
     told: dict[str, object] = {**(event.native_told or {}), "counted_at": now.isoformat()}
     if count is None:
         await settle(event, now=now, again=now, debounce=debounce, told=_kept(told))
+        return
+
+    if event.announcement_message_id is None:
+        await settle(event, now=now, again=now + COUNT_EVERY, debounce=debounce, told=told)
         return
 
     async def _unit() -> None:

@@ -8,7 +8,7 @@ import structlog
 from bot.events import guild_sync
 from bot.leases.failures import ErrorClass, SendError
 from bot.message.native_event import LIVE, NativeChange, NativeEvent, NativeState, NativeStatus
-from bot.reminders.native_rows import COUNT_EVERY, end, settle
+from bot.reminders.native_rows import COUNT_EVERY, LEAVING, end, note_leaving, settle
 from bot.reminders.tasks import announcement_target
 from models.event import Event
 
@@ -90,7 +90,7 @@ class NativeSteps:
             is_there = False
         _log.info("native_event_synced", guild=event.guild_id, event_id=event.id, native=native_id, status=want.value)
         if not is_there:
-            is_lost = want in LIVE
+            is_lost = want in LIVE and told.get("status") != LEAVING
             await end(event, native_id, now=now, status=want.value, debounce=self._debounce, is_lost=is_lost)
         return True
 
@@ -117,10 +117,11 @@ class NativeSteps:
         told_now = {**native.as_data(), "status": want.value}
         if "counted_at" in told:
             told_now["counted_at"] = told["counted_at"]
-        await settle(event, now=now, again=next_count(event, now), debounce=self._debounce, told=told_now)
+        await settle(event, now=now, again=now + COUNT_EVERY, debounce=self._debounce, told=told_now)
         return True
 
     async def _remove(self, event: Event, native_id: int, now: dt.datetime) -> None:
+        await note_leaving(event, native_id)
         try:
             await self._editor.remove(event.guild_id, native_id)
         except SendError as error:
@@ -128,9 +129,3 @@ class NativeSteps:
                 raise
         await end(event, native_id, now=now, status="removed", debounce=self._debounce)
         _log.info("native_event_removed", guild=event.guild_id, event_id=event.id, native=native_id)
-
-
-def next_count(event: Event, now: dt.datetime) -> dt.datetime | None:
-    """Return when the interested are counted next; None: there is no post to say it in, nor will there be one."""
-    has_post = event.announcement_message_id is not None or event.discord_announcement
-    return now + COUNT_EVERY if has_post else None

@@ -22,10 +22,11 @@ from bot.leases.keys import NATIVE_EVENT, MessageKey
 from bot.leases.ports import NativeTarget
 from bot.leases.reports import SendResult, WithdrawnError
 from bot.leases.send_once import OneWayOut
+from bot.leases.snowflakes import made_at
 from bot.message.native_event import NativeEvent
 from bot.reminders import native_notes, native_rows
 from bot.reminders.native_rows import COUNT_EVERY
-from bot.reminders.native_steps import NativeEditor, NativeSteps, next_count, wanted
+from bot.reminders.native_steps import NativeEditor, NativeSteps, wanted
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import TELL_OPS_NOTES
 from bot.transactions import DATABASE_ERRORS
@@ -39,6 +40,7 @@ MOST_LIVE: Final = 100
 # So many requests a server gets per pass: the posts, which share the loop, are not to wait for hundreds.
 _STEPS_A_PASS = 10
 _SIDE_BY_SIDE = 10
+_EVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SECOND = dt.timedelta(seconds=1)
 _AGAIN = dt.timedelta(seconds=30)
 _ROOM_AGAIN = dt.timedelta(minutes=10)
@@ -47,7 +49,7 @@ _PERMANENT_AGAIN = dt.timedelta(hours=1)
 
 @dataclass(slots=True)
 class _Pass:
-    """One pass over the events of one server: how many steps it took, and whose interested are to be counted."""
+    """One pass over the events of one server: how many steps it took, and which are to be looked up in its list."""
 
     guild_id: int
     now: dt.datetime
@@ -77,10 +79,16 @@ class NativeUpkeep:
         self._side_by_side = asyncio.Semaphore(_SIDE_BY_SIDE)
         # Servers in which Discord refuses: one attempt an hour there, whatever else changes meanwhile.
         self._rests: dict[int, dt.datetime] = {}
+        # When each server's list was read last: everything in it is looked at together from then on.
+        self._read: dict[int, dt.datetime] = {}
+        self._watches_all = False
 
     async def sync_native_events(self, now: dt.datetime) -> dt.datetime | None:
         """Bring in line what lags behind, the nearest events first; return the next moment at which one does."""
         await bring_forward("native_due_at", now=now)
+        if not self._watches_all:
+            await native_rows.watch_all(now)
+            self._watches_all = True
         by_guild: defaultdict[int, list[int]] = defaultdict(list)
         for guild_id, event_id in await native_rows.due_natives(now):
             by_guild[guild_id].append(event_id)
@@ -176,17 +184,22 @@ class NativeUpkeep:
             await self._failed(of, event, report.error)
 
     async def _is_in_line(self, of: _Pass, event: Event) -> None:
-        """Have the interested counted where there is a post to say it in, and no more often than said."""
-        counted_at = (event.native_told or {}).get("counted_at")
-        due = dt.datetime.fromisoformat(counted_at) + COUNT_EVERY if isinstance(counted_at, str) else of.now
-        if event.announcement_message_id is not None and due <= of.now:
+        """Have the interested counted, and what somebody deleted by hand noticed; no more often than said."""
+        again = max(_last_seen(event), self._last_read(of)) + COUNT_EVERY
+        if again <= of.now:
             of.to_count.append(event)
         else:
-            again = due if due > of.now else next_count(event, of.now)
+            # A clock that was set back must not make the wait longer than it was meant to be.
+            again = min(again, of.now + COUNT_EVERY)
             await native_rows.settle(event, now=of.now, again=again, debounce=self._debounce)
+
+    def _last_read(self, of: _Pass) -> dt.datetime:
+        """Return when the server's list was read last, long ago where it never was."""
+        return self._read.get(of.guild_id, _EVER)
 
     async def _count(self, of: _Pass) -> None:
         """Ask once for all events of the server."""
+        self._read[of.guild_id] = of.now
         try:
             interested = await self._editor.interested(of.guild_id)
         except SendError as error:
@@ -221,3 +234,9 @@ class NativeUpkeep:
         await native_rows.put_off(of.guild_id, again, now=of.now, only_unmade=True)
         await native_notes.raise_full(of.guild_id, most=MOST_LIVE, now=of.now)
         self._agenda.wake(TELL_OPS_NOTES, of.now)
+
+
+def _last_seen(event: Event) -> dt.datetime:
+    """Return when an event was seen in its server's list last, or else was put there."""
+    seen = (event.native_told or {}).get("counted_at")
+    return dt.datetime.fromisoformat(seen) if isinstance(seen, str) else made_at(event.discord_scheduled_event_id or 0)

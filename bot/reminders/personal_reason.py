@@ -3,11 +3,11 @@
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from bot.events.profiles import preferences_of
 from bot.leases.failures import ErrorClass
 from bot.reminders.attempts import Attempts, LoggedAttempt
+from bot.reminders.lots import Lot
 from bot.reminders.outlook import Outlook, Reason
 from bot.reminders.reach import Reach
 from bot.scheduling.registry import ScheduledReminder
@@ -15,40 +15,14 @@ from bot.transactions import fetch
 from models.event import Event
 from models.states import SignupStatus
 
-
-class Lot(StrEnum):
-    """What becomes of one person at one reminder; the values are the second half of a sentence about them."""
-
-    TOLD = "was told"
-    UNDER_WAY = "is being told"
-    WILL_BE_TOLD = "will be told"
-    DMS_CLOSED = "takes no direct message from me, which was seen"
-    FAILED = "could not be told"
-    TOO_LATE = "was not told before the event began, which was noted"
-    WITHDRAWN = "was not to be told any more when their turn came, or joined only after it went out"
-    NOT_SENT = "is not told, since the reminder itself is not sent"
-    KIND_OFF = "switched this kind of message off"
-    SERIES_OFF = "switched off everything about this series"
-    NOT_SUBSCRIBED = "did not ask to hear of this series"
-    HAS_ANSWERED = "has answered already"
-    NO_SIGNUP = "is not signed up"
-    CONFIRMED = "has confirmed already"
-    TENTATIVE = "said maybe, which takes no place"
-    WAITLISTED = "is on the wait-list"
-    DECLINED = "said that they cannot come"
-    REMOVED = "was taken off the event by an admin"
-    PROFILE_COMPLETE = "has a complete profile"
-    BY_POST = "is named in the post alone, since no direct message is wanted"
-    UNKNOWN = "may be among those whom it is for, which shows when it is sent"
-    NOT_MEANT = "is not among those whom it is for"
-
-
-_BY_STATUS = {
+BY_STATUS = {
     SignupStatus.TENTATIVE: Lot.TENTATIVE,
     SignupStatus.WAITLISTED: Lot.WAITLISTED,
     SignupStatus.DECLINED: Lot.DECLINED,
     SignupStatus.REMOVED: Lot.REMOVED,
 }
+"""Why whoever has no place is not told what those hear who have one."""
+
 _BY_FAILURE = {ErrorClass.RECIPIENT_UNREACHABLE.value: Lot.DMS_CLOSED, ErrorClass.EVENT_STARTED.value: Lot.TOO_LATE}
 
 
@@ -88,8 +62,13 @@ def _from_the_log(person: int, entry: ScheduledReminder, attempts: Attempts, com
     failed = attempts.last_failure(entry.log_source, person)
     if failed is None or (failed.error_class == ErrorClass.EVENT_STARTED and comes.reason is None):
         return None
-    lot = _BY_FAILURE.get(failed.error_class or "", Lot.FAILED)
+    lot = lot_of_failure(failed)
     return PersonalReason(lot, failed.began_at, failed if lot is Lot.FAILED else None)
+
+
+def lot_of_failure(failed: LoggedAttempt) -> Lot:
+    """Return what became of somebody at whom the last attempt failed."""
+    return _BY_FAILURE.get(failed.error_class or "", Lot.FAILED)
 
 
 async def _why_not(person: int, event: Event, entry: ScheduledReminder, reaches: Sequence[Reach]) -> Lot:
@@ -108,19 +87,20 @@ async def _which_is_off(person: int, event: Event, entry: ScheduledReminder) -> 
 
 
 async def _why_not_meant(person: int, event: Event, entry: ScheduledReminder) -> Lot:
-    status = await _status(person, event)
+    status = await signup_status(person, event)
     if entry.key == "signup_reminder":
         return Lot.HAS_ANSWERED if await _is_subscribed(person, event) else Lot.NOT_SUBSCRIBED
     if status is None:
         return Lot.NO_SIGNUP
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
+    if status in BY_STATUS:
+        return BY_STATUS[status]
     if entry.key == "profile_reminder":
         return Lot.PROFILE_COMPLETE
     return Lot.CONFIRMED if status is SignupStatus.CONFIRMED else Lot.NOT_MEANT
 
 
-async def _status(person: int, event: Event) -> SignupStatus | None:
+async def signup_status(person: int, event: Event) -> SignupStatus | None:
+    """Return what a person said about an event, None: nothing."""
     rows = await fetch("SELECT status FROM event_signup WHERE event_id = $1 AND user_id = $2", [event.id, person])
     return SignupStatus(str(rows[0]["status"])) if rows else None
 

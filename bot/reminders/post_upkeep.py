@@ -14,7 +14,7 @@ import structlog
 
 from bot.events.lifecycle import ends_at
 from bot.events.posts import bring_forward
-from bot.events.signups.sign_up import people_of
+from bot.events.signups.people import people_of
 from bot.leases.failures import ErrorClass, SendError, Verdict
 from bot.leases.keys import EVENT_REPOST, MessageKey
 from bot.leases.ports import ChannelTarget

@@ -24,7 +24,7 @@ def promotion_dm(event: "Event", *, part: int) -> OutgoingMessage:
     return _dm(
         event,
         part,
-        "A place became free: you moved up from the wait-list and are signed up now.",
+        "There is a place for you: you moved up from the wait-list and are signed up now.",
         (Button("Can't make it", encode(Verb.DECLINE, event.id), ButtonStyle.DANGER),),
     )
 

@@ -33,7 +33,9 @@ _log = structlog.get_logger(__name__)
 _PAGE: Final = 500
 _LOOK_AGAIN: Final = dt.timedelta(seconds=30)
 # Too late is too late only as long as the event stays where it is: it may be put off.
-_SETTLED: Final = (PERMANENT | {ErrorClass.UNKNOWN_OUTCOME}) - {ErrorClass.EVENT_STARTED}
+SETTLED: Final = (PERMANENT | {ErrorClass.UNKNOWN_OUTCOME}) - {ErrorClass.EVENT_STARTED}
+"""Failures after which somebody is not told any more that they moved up."""
+
 _MOVED_UP: Final = (
     "SELECT s.id, s.event_id, s.user_id, s.promotions, s.offered_until, e.guild_id, e.scheduled_at"
     " FROM event e JOIN event_signup s ON s.event_id = e.id"
@@ -45,7 +47,7 @@ _LOGGED: Final = (
     "(SELECT id FROM discord_message_log WHERE source = 'promotion' AND source_id = s.event_id"
     " AND recipient_id = s.user_id AND part = s.promotions AND {} LIMIT 1) IS NULL"
 )
-_NO_MORE: Final = ", ".join(f"'{one.value}'" for one in sorted(_SETTLED))
+_NO_MORE: Final = ", ".join(f"'{one.value}'" for one in sorted(SETTLED))
 _UNTOLD: Final = " AND ".join(
     [
         _MOVED_UP,
@@ -152,6 +154,12 @@ class PromotionTeller:
         if isinstance(report, SendReport) and report.result is not SendResult.SENT:
             # A failed attempt names its next one; what was withdrawn for whatever reason is looked at once more.
             self._agenda.wake(TELL_PROMOTIONS, now if report.error is not None else now + _LOOK_AGAIN)
+
+
+async def moved_up_at(event_id: int, *, now: dt.datetime) -> list[MovedUp]:
+    """Return those who moved up at an event, or are offered a place there, whether they were told of it or not."""
+    rows = await fetch(f"{_MOVED_UP} AND s.event_id = $2 ORDER BY s.id", [now, event_id])
+    return [_moved_up(row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

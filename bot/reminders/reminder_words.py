@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from bot.leases.failures import ErrorClass
-from bot.leases.keys import ATTENDANCE_POST, PROFILE_UNREACHABLE
+from bot.leases.keys import ATTENDANCE_POST, PROFILE_UNREACHABLE, PROMOTION, TIME_CHANGED
 from bot.reminders.outlook import Reason
+from bot.scheduling.registry import words_of
 
 _KINDS: Final[Mapping[str, str]] = {
-    ATTENDANCE_POST: "roll call post",
+    ATTENDANCE_POST: "attendance post",
     PROFILE_UNREACHABLE: "post about profiles",
+    TIME_CHANGED: "new time",
+    PROMOTION: "free places",
 }
 
 _REASONS: Final[Mapping[Reason, str]] = {
@@ -46,7 +49,7 @@ _FAILURES: Final[Mapping[str, str]] = {
 
 def kind_words(kind: str) -> str:
     """Return what a kind of message is called."""
-    return _KINDS.get(kind) or kind.replace("_", " ").replace("signup", "sign-up")
+    return _KINDS.get(kind) or words_of(kind)
 
 
 def reason_words(reason: Reason) -> str:

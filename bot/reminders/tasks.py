@@ -5,7 +5,7 @@ from functools import partial
 
 from bot.dm_queue.fan_out_plan import SidePost
 from bot.events import profiles
-from bot.events.signups.sign_up import people_of, places_taken
+from bot.events.signups.people import people_of, places_taken
 from bot.leases.keys import ATTENDANCE_POST, PROFILE_UNREACHABLE, MessageKey
 from bot.leases.ports import ChannelTarget
 from bot.leases.reports import SendResult, WithdrawnError

@@ -13,12 +13,10 @@ from typing import Final
 
 import structlog
 
-from bot.changes.event_time import TOLD
 from bot.clock import Clock, LeaseClock
 from bot.dm_queue.fan_out import FanOuts
 from bot.dm_queue.fan_out_plan import FanOutPlan, Standing
 from bot.dm_queue.job import JobKind
-from bot.events.lifecycle import OPEN_FOR_PEOPLE
 from bot.events.notifications import silenced
 from bot.leases import ledger
 from bot.leases.failures import ErrorClass
@@ -31,7 +29,7 @@ from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import TELL_OPS_NOTES
 from bot.transactions import atomic, fetch, in_list, integer
 from models.event import Event
-from models.states import EventState
+from models.states import MAY_COME, OPEN_FOR_PEOPLE, EventState
 
 _log = structlog.get_logger(__name__)
 
@@ -140,7 +138,7 @@ async def to_tell(event: Event, among: Sequence[int] | None = None) -> tuple[int
     """Return those who may come to the event and want its direct messages; ``among`` these alone."""
     if among is not None and not among:
         return ()
-    statuses = [status.value for status in TOLD]
+    statuses = [status.value for status in MAY_COME]
     only = "" if among is None else f" AND user_id IN {in_list(among, first=2 + len(statuses))}"
     rows = await fetch(
         f"SELECT user_id FROM event_signup WHERE event_id = $1 AND status IN {in_list(statuses, first=2)}{only}"  # noqa: S608

@@ -13,6 +13,7 @@ from bot.leases.keys import ATTENDANCE_POST, PROFILE_UNREACHABLE
 from bot.reminders import explanation_wording
 from bot.reminders.attempts import Attempts, LoggedAttempt, attempts_at
 from bot.reminders.forecast import ANYBODYS, Prospects, known_of
+from bot.reminders.notices import FreePlaces, NewTime, free_places, new_time
 from bot.reminders.outlook import UNKNOWN, Outlook, outlook
 from bot.reminders.personal_reason import PersonalReason, personal_reason
 from bot.reminders.reach import Reach, reach_of
@@ -40,6 +41,14 @@ class Explained:
     failed: LoggedAttempt | None
     beside: tuple[tuple[str, LoggedAttempt | None, LoggedAttempt | None], ...] = ()
     personal: PersonalReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """What else is told of an event; each None where there was nothing to tell."""
+
+    new_time: NewTime | None = None
+    free_places: FreePlaces | None = None
 
 
 async def explain(event: Event, *, now: dt.datetime, person: int | None = None) -> list[Explained]:
@@ -80,11 +89,12 @@ async def why(
     typed: str, *, guild_id: int, now: dt.datetime, person: int | None = None, prospects: Prospects = ANYBODYS
 ) -> str:
     """
-    Return in words what became and becomes of each reminder of an event.
+    Return in words what became and becomes of each reminder of an event, of its new time, and of its free places.
 
     Raises:
         NoSuchEventError: the server has no such event.
     """
     event = await browse.find_event(typed, guild_id=guild_id)
     found = await explain(event, now=now, person=person)
-    return explanation_wording.explanation(event, found, person=person, may_post=prospects.may_post)
+    notices = Notices(await new_time(event, now=now, person=person), await free_places(event, now=now, person=person))
+    return explanation_wording.explanation(event, found, notices, person=person, may_post=prospects.may_post)

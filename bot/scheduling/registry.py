@@ -29,6 +29,16 @@ class ScheduledReminder:
     requires_repeater: bool = False
     to_people: bool = True
 
+    @property
+    def words(self) -> str:
+        """What people call it, in lower case."""
+        return in_words(self.key)
+
+
+def in_words(name: str) -> str:
+    """Return a name of the code as people read it: ``signup_reminder`` as *sign-up reminder*."""
+    return name.replace("_", " ").replace("signup", "sign-up")
+
 
 class DuplicateReminderError(ValueError):
     """Two entries share a key or a log source, and would send for each other."""
@@ -93,6 +103,11 @@ REMINDERS: tuple[ScheduledReminder, ...] = checked(
         ),
     )
 )
+
+
+def words_of(name: str) -> str:
+    """Return what the reminder of a key or a log source is called; a name that is none's, as people read it."""
+    return next((entry.words for entry in registered() if name in {entry.key, entry.log_source}), in_words(name))
 
 
 def registered() -> tuple[ScheduledReminder, ...]:

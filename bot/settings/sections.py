@@ -105,6 +105,8 @@ class RemindersSettings(_Section):
     poll_seconds: int = _seconds(30, 1, 300)
     lease_timeout_seconds: int = _seconds(300, 60, 3600)
     failed_retention_seconds: int = _seconds(3600, 60, 86400)
+    # Two days at least: what events began without is looked for up to a day later.
+    sent_retention_days: int = Field(default=90, ge=2, le=3650, description="a whole number of days from 2 to 3650")
     backoff_seconds: Annotated[
         tuple[Annotated[int, Strict(), Field(ge=1, le=86400)], ...],
         Strict(strict=False),

@@ -7,7 +7,7 @@ people mean two things by one word, as by ``next friday``, both come back. Whate
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -62,8 +62,16 @@ InWords: TypeAlias = Walls | Soon | str
 """What was read; a text was not understood here, or only its words were turned to figures: another reader goes on."""
 
 
-def read_words(text: str, *, clock: dt.datetime) -> InWords:
-    """Read a day and a time of day; ``clock`` is what the clock shows there, without a zone."""
+def read_words(text: str, *, clock: dt.datetime, comes_again: Callable[[dt.datetime], bool] | None = None) -> InWords:
+    """
+    Read a day and a time of day; ``clock`` is what the clock shows there, without a zone.
+
+    ``comes_again`` tells of a time that has been whether the clock shows it once more, as it goes back; None: never.
+    """
+
+    def is_over(wall: dt.datetime) -> bool:
+        return wall <= clock and not (comes_again is not None and comes_again(wall))
+
     plain = _plain(text)
     if soon := _soon(plain):
         return soon
@@ -77,13 +85,13 @@ def read_words(text: str, *, clock: dt.datetime) -> InWords:
     day = " ".join(f"{figures[: found.start()]} {figures[found.end() :]}".split())
     if not day:
         today = dt.datetime.combine(clock.date(), time)
-        return Walls((today if today > clock else today + _DAY,))
+        return Walls((today + _DAY if is_over(today) else today,))
     words = day_in_words(day, today=clock.date())
     if isinstance(words, str):
         # A date in figures: as it was typed, but for the half of the day or the month's name.
         return text if (figures, words) == (plain, day) else f"{words} {time:%H:%M}"
     walls = [dt.datetime.combine(date, time) for date in words]
-    if _OF_A_WEEK.fullmatch(day) and walls[0] <= clock:
+    if _OF_A_WEEK.fullmatch(day) and is_over(walls[0]):
         walls = [wall + _WEEK for wall in walls]
     return Walls(tuple(walls))
 

@@ -12,7 +12,7 @@ import datetime as dt
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from zoneinfo import ZoneInfo
 
 from dateutil.rrule import MONTHLY, rrule
@@ -46,6 +46,10 @@ class SeriesRule:
     starts_at: dt.date
     ends_at: dt.date | None
     month_end: MonthEnd
+
+
+RULE_FIELDS = tuple(one.name for one in fields(SeriesRule))
+"""What a stored series, and a spec of one, call the fields of a rule likewise."""
 
 
 @dataclass(frozen=True, slots=True)

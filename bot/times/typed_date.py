@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 from bot.times.plain_words import day_in_words
 from bot.times.typed_time import MONTHS, UnreadableTimeError, WhenError, shown, take_apart
 
-# 29 February comes within eight years, counting over a 2100 without one.
-_YEARS_TO_A_DATE: Final = 9
+YEARS_TO_A_DATE: Final = 9
+"""29 February comes within eight years, counting over a 2100 without one."""
 
 
 class UnreadableDateError(WhenError):
@@ -79,6 +79,6 @@ def _read(dates: Sequence[dt.date], text: str, option: str) -> DateReading:
 def _date(year: int | None, month: int, day: int, today: dt.date) -> dt.date:
     if year is not None:
         return dt.date(year, month, day)
-    years = range(today.year, today.year + _YEARS_TO_A_DATE)
+    years = range(today.year, today.year + YEARS_TO_A_DATE)
     dates = [dt.date(one, month, day) for one in years if day <= calendar.monthrange(one, month)[1]]
     return next(date for date in dates if date >= today)

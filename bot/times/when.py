@@ -10,6 +10,7 @@ import datetime as dt
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -17,7 +18,16 @@ from dateutil.relativedelta import relativedelta
 
 from bot.times.plain_words import Soon, Walls, day_in_words, read_words
 from bot.times.recurrence import resolve_wall_time
+from bot.times.typed_date import YEARS_TO_A_DATE
 from bot.times.typed_time import MONTHS, TypedTime, UnreadableTimeError, WhenError, shown, take_apart
+from bot.times.when_refused import (
+    MOST_YEARS_AHEAD,
+    PastTimeError,
+    TimeInGapError,
+    TooFarAheadError,
+    UnknownZoneError,
+    in_figures,
+)
 
 __all__ = [
     "Ambiguous",
@@ -33,13 +43,8 @@ __all__ = [
     "read_moment",
 ]
 
-MOST_YEARS_AHEAD = 5
-"""How far ahead a typed moment may be; beyond it the year is taken for a slip."""
-
 _MINUTE = dt.timedelta(minutes=1)
 _DAY = dt.timedelta(days=1)
-# 29 February comes within eight years, counting over a 2100 without one.
-_YEARS_TO_A_DATE = 9
 # Source: Discord's reference, "Message Formatting"; ten digits reach the year 2286.
 _TIMESTAMP = re.compile(r"<t:([0-9]{1,10})(?::[tTdDfFsSR])?>")
 
@@ -73,55 +78,6 @@ class Ambiguous:
 
 
 Reading: TypeAlias = Read | Ambiguous
-
-
-class UnknownZoneError(WhenError):
-    """The zone database does not have the zone, perhaps no longer."""
-
-    def __init__(self, timezone: str) -> None:
-        super().__init__(
-            f"The time cannot be read, as the zone database does not have {shown(timezone)}; "
-            "set this server's time zone again, to one such as Europe/London."
-        )
-        self.timezone = timezone
-
-
-class PastTimeError(WhenError):
-    """The moment does not lie ahead of ``clock``, the time there; ``read`` is as which it was read."""
-
-    def __init__(self, text: str, *, read: str, timezone: str, clock: dt.datetime, example: str) -> None:
-        super().__init__(
-            f"{shown(text)} is {read} in {timezone}, which is not ahead: it is {_minute(clock)} there now; "
-            f"type a later time, such as {example}."
-        )
-        self.text = text
-
-
-class TooFarAheadError(WhenError):
-    """The moment lies so far ahead that its year is a slip; ``read`` is as which it was read."""
-
-    def __init__(self, text: str, *, read: str, timezone: str, latest: dt.datetime) -> None:
-        super().__init__(
-            f"{shown(text)} is {read} in {timezone}, more than {MOST_YEARS_AHEAD} years ahead; "
-            f"type a time up to {_minute(latest)}."
-        )
-        self.text = text
-
-
-class TimeInGapError(WhenError):
-    """The clock of the zone skips that time, to ``after`` from the minute ``before``: wall times, both of them real."""
-
-    def __init__(self, wall: dt.datetime, *, before: dt.datetime, after: dt.datetime, timezone: str) -> None:
-        if before.date() == after.date():
-            jump = f"{before:%H:%M} to {after:%H:%M} that day"
-        else:
-            jump = f"{_minute(before)} to {_minute(after)}"
-        super().__init__(
-            f"{_minute(wall)} does not exist in {timezone}: the clock goes from {jump}; "
-            f"type {_minute(before)} or {_minute(after)}."
-        )
-        self.before = before
-        self.after = after
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +156,7 @@ def _candidates(text: str, place: _Place) -> list[_Candidate]:
     if stamp := _TIMESTAMP.fullmatch(text.strip()):
         moment = dt.datetime.fromtimestamp(int(stamp[1]), dt.UTC)
         return [_Candidate(place.local(moment), place.zone, (moment,))]
-    words = read_words(text, clock=place.clock)
+    words = read_words(text, clock=place.clock, comes_again=partial(_comes_again, place))
     if isinstance(words, Soon):
         moment = _next_minute(place.now + words.span)
         return [_Candidate(place.local(moment), place.zone, (moment,))]
@@ -213,6 +169,12 @@ def _candidates(text: str, place: _Place) -> list[_Candidate]:
     return sorted((_next(typed, *day, place) for day in typed.days), key=lambda candidate: candidate.moments)
 
 
+def _comes_again(place: _Place, wall: dt.datetime) -> bool:
+    """Return whether the clock still shows this time once more, as it goes back: not for one that it skips."""
+    candidate = _candidate(wall, None, place)
+    return len(candidate.moments) > 1 and candidate.moments[-1] > place.now
+
+
 def _next_minute(moment: dt.datetime) -> dt.datetime:
     """Return the moment, or the next full minute after it: an event starts on the minute."""
     minute = moment.replace(second=0, microsecond=0)
@@ -222,7 +184,7 @@ def _next_minute(moment: dt.datetime) -> dt.datetime:
 def _next(typed: TypedTime, month: int, day: int, place: _Place) -> _Candidate:
     """Return the date in its year; without one in the first in which it lies ahead."""
     this_year = place.now.astimezone(typed.offset or place.zone).year
-    years = range(this_year, this_year + _YEARS_TO_A_DATE) if typed.year is None else (typed.year,)
+    years = range(this_year, this_year + YEARS_TO_A_DATE) if typed.year is None else (typed.year,)
     dates = [dt.date(year, month, day) for year in years if day <= calendar.monthrange(year, month)[1]]
     found = [_candidate(dt.datetime.combine(date, typed.time_of_day), typed.offset, place) for date in dates]
     return next((candidate for candidate in found if candidate.moments[-1] > place.now), found[-1])
@@ -299,12 +261,8 @@ def _refusal(text: str, candidates: Sequence[_Candidate], place: _Place) -> When
 
 def _read_as(candidate: _Candidate, place: _Place) -> str:
     is_wall = candidate.clock is place.zone
-    return _minute(candidate.wall if is_wall else place.local(candidate.moments[0]))
+    return in_figures(candidate.wall if is_wall else place.local(candidate.moments[0]))
 
 
 def _date(wall: dt.datetime) -> str:
     return f"{wall.day} {MONTHS[wall.month - 1]} {wall.year}"
-
-
-def _minute(wall: dt.datetime) -> str:
-    return wall.isoformat(" ", "minutes")

@@ -11,8 +11,9 @@ import aiosqlite
 import structlog.testing
 
 from bot.database import sqlite_path
+from bot.events.signups.people import people_of
 from bot.events.signups.rules import Press
-from bot.events.signups.sign_up import Signups, people_of
+from bot.events.signups.sign_up import Signups
 from bot.scheduling.agenda import Agenda
 from bot.transactions import Dialect
 from models.event import Event

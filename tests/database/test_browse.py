@@ -256,12 +256,12 @@ async def test_everything_about_one_event_names_its_series_and_what_is_still_to_
     event = await make_event(now=NOW, starts_in=2 * DAY, series_id=series.id, max_players=3)
     due = int((NOW + DAY).timestamp())
 
-    text = await show_event(str(event.id), guild_id=GUILD)
+    text = await show_event(str(event.id), guild_id=GUILD, now=NOW)
 
     assert "Part of the series **Raids**." in text
     assert "0 of 3 places taken" in text
     assert f"Still to come: announcement <t:{due}:F>." in text
-    assert "Subscribers are asked to sign up: off." in text
+    assert "Sign-up reminder: off." in text
 
 
 @pytest.mark.parametrize("state", [EventState.CANCELLED, EventState.IN_PROGRESS, EventState.COMPLETED])
@@ -272,16 +272,16 @@ async def test_of_an_event_that_began_or_was_cancelled_no_reminder_is_still_to_c
     # Its row stays where it was missed, until the clerk has recorded that.
     await Event.filter(id=event.id).update(state=state)
 
-    assert "No reminder is still to come." in await show_event(str(event.id), guild_id=GUILD)
+    assert "No reminder is still to come." in await show_event(str(event.id), guild_id=GUILD, now=NOW)
 
 
 async def test_a_one_off_offers_no_sign_up_reminder_anywhere(database: str) -> None:
     event = await make_event(now=NOW)
 
-    text = await show_event(str(event.id), guild_id=GUILD)
+    text = await show_event(str(event.id), guild_id=GUILD, now=NOW)
 
     assert "It belongs to no series." in text
-    assert "Subscribers" not in text
+    assert "Sign-up reminder" not in text
 
 
 async def test_everything_about_one_series(database: str) -> None:

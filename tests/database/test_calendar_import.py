@@ -334,3 +334,18 @@ def test_a_calendar_is_known_by_what_it_holds_or_else_by_its_name() -> None:
     assert is_calendar(b"", Path("Empty.ICS"))
     assert not is_calendar(b'{"series": []}', Path("schedule.json"))
     assert not is_calendar(b'\xef\xbb\xbf {"series": []}', Path("schedule.ics"))
+
+
+@pytest.mark.parametrize(("most", "cut"), [(3, False), (2, True)])
+async def test_a_table_that_does_not_hold_everything_says_so(
+    database: str, monkeypatch: pytest.MonkeyPatch, most: int, *, cut: bool
+) -> None:
+    monkeypatch.setattr("bot.calendars.table.MOST_ROWS", most)
+    for days in (1, 2, 3):
+        await make_event(now=NOW, starts_in=days * DAY, name=f"Night {days}")
+
+    done = await exported("CSV", None, guild_id=GUILD, title="Hall", now=NOW)
+
+    head = f"{most} events, as a table."
+    assert done.text == (f"{head}\nThere are more than 2 events; the latest are left out." if cut else head)
+    assert [name in done.content.decode() for name in ("Night 1", "Night 2", "Night 3")] == [True, True, not cut]

@@ -115,7 +115,7 @@ async def test_old_and_new_are_shown_first_and_back_changes_nothing(database: st
         "Change **Raid night**?",
         "Name: \u201cRaid night\u201d → \u201cDragon\u201d",
         "Places: 10 → without limit",
-        "Announced: 24 h before → 48 h before",
+        "Announcement: 24 h before → 48 h before",
         "Its post is edited; nobody is pinged again.",
         "Look out.",
     ]
@@ -245,6 +245,28 @@ async def test_more_places_let_the_line_move_up(database: str, places: int, move
     going = await EventSignup.filter(status=SignupStatus.SIGNED_UP, user_id__gt=200).order_by("user_id")
     assert [row.user_id for row in going] == moved_up
     assert says == f"**Raid night** was changed. From the wait-list {len(moved_up)} moved up."
+
+
+@pytest.mark.parametrize(("places", "offers"), [(3, None), (4, None), (4, 0), (0, None)])
+async def test_where_places_are_offered_the_line_is_asked(database: str, places: int, offers: int | None) -> None:
+    event = await make_event(now=NOW, state=EventState.SIGNUPS_OPEN, max_players=2, signup_offer_minutes=30)
+    await sign_up(event, [101, 102])
+    for place, who in enumerate((201, 202), 1):
+        row = EventSignup(event_id=event.id, user_id=who, created_at=NOW, changed_at=NOW, position=place)
+        row.status = SignupStatus.WAITLISTED
+        await row.save()
+
+    reply = await propose(event, places=places, offer_minutes=offers)
+    says = await take(reply, now=NOW)
+
+    asked = places > 0 and offers is None
+    moves = "is asked whether they want a place" if asked else "moves up"
+    assert f"Who waits in line {moves} where there is one." in shown(reply)
+    became = {3: "1 is asked whether they want a place", 4: "2 are asked whether they want a place", 0: "2 moved up"}
+    told = became[places] if offers is None else "2 moved up"
+    assert says == f"**Raid night** was changed. From the wait-list {told}."
+    waits = await EventSignup.filter(status=SignupStatus.WAITLISTED).count()
+    assert waits == (2 if asked else 0)
 
 
 async def test_other_hours_move_the_opening_of_sign_ups(database: str) -> None:

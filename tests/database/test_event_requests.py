@@ -62,7 +62,7 @@ async def test_what_would_be_created_is_shown_with_its_times_and_nothing_is_stor
         f"Begins <t:{start}:F> (<t:{start}:R>), ends <t:{end}:F>.",
         f"Places: 5. Sign-ups open <t:{opens}:F>.",
         "Announced: 24 h before in <#7>, pinging <@&8>.",
-        "Asked to confirm: 2 h before. Profile reminder: off.",
+        "Attendance reminder: 2 h before. Profile reminder: off.",
         "Only people with the role <@&9> can sign up.",
         "Says: Bring a lamp.",
     ]

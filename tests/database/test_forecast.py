@@ -11,8 +11,8 @@ from bot.events.generate import generate_events_for_repeater
 from bot.events.series import create_series
 from bot.events.series_spec import SeriesSpec
 from bot.reminders.forecast import ANYBODYS, Foreseen, Prospects, Window, forecast
+from bot.reminders.lots import Lot
 from bot.reminders.outlook import Reason
-from bot.reminders.personal_reason import Lot
 from bot.reminders.why import explain
 from bot.scheduling import registry
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS

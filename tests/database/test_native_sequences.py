@@ -8,7 +8,7 @@ import pytest
 
 from bot.clock import ManualClock
 from bot.events import guild_sync
-from bot.events.lifecycle import move
+from bot.events.lifecycle import Also, move
 from bot.events.posts import mark_changed
 from bot.leases.failures import ErrorClass
 from bot.message.native_event import LIVE, NativeEvent, NativeStatus
@@ -103,10 +103,10 @@ class Story:
         """Cancel an event, withdraw it, or let it return."""
         event, now = await self._event(), self.clock.now()
         if event.state in AHEAD:
-            marks = {"is_withdrawn": self.chance.random() < 0.7}
+            marks = Also("event.realign", {"is_withdrawn": self.chance.random() < 0.7})
             await move(event, allowed=AHEAD, to=EventState.CANCELLED, now=now, debounce=DEBOUNCE, also=marks)
         elif event.is_withdrawn and event.scheduled_at > now:
-            marks = {"is_withdrawn": False}
+            marks = Also("event.realign", {"is_withdrawn": False})
             allowed = {EventState.CANCELLED}
             await move(event, allowed=allowed, to=EventState.UPCOMING, now=now, debounce=DEBOUNCE, also=marks)
 

@@ -2,16 +2,18 @@
 
 import asyncio
 import datetime as dt
+from itertools import pairwise
 
 import pytest
 
 from bot.bootstrap import ServiceOptions
 from bot.clock import ManualClock
-from bot.events.guild_sync import native_event
+from bot.events.guild_sync import NOWHERE, native_event
 from bot.events.lifecycle import move
 from bot.events.posts import mark_changed
 from bot.leases.failures import ErrorClass
 from bot.message.native_event import NativeChange, NativeEvent, NativeStatus
+from bot.operations.guild_settings import Clearable, SettingsChange, change_settings
 from bot.scheduling.bodies import SYNC_DISCORD_EVENTS
 from bot.transactions import atomic
 from models.event import Event
@@ -119,7 +121,9 @@ async def test_an_event_that_asks_for_it_stands_in_its_servers_list_once(
     assert native.shows.description == f"Bring a torch.\n\n#{event.id}"
     assert (native.shows.starts_at, native.shows.ends_at) == (NOW + 6 * HOUR, NOW + 8 * HOUR)
     fresh = await Event.get(id=event.id)
-    assert (fresh.discord_scheduled_event_id, fresh.native_due_at) == (native.native_id, None)
+    assert fresh.discord_scheduled_event_id == native.native_id
+    assert fresh.native_due_at is not None
+    assert NOW + HOUR < fresh.native_due_at <= NOW + HOUR + 10 * MINUTE
     assert await outcomes() == [True]
     assert [row.discord_message_id for row in await log_rows("native_event")] == [native.native_id]
 
@@ -361,7 +365,9 @@ async def test_what_changes_nothing_in_the_list_costs_no_request(
     await synced(bot, clock)
 
     assert calendar.asked == before
-    assert (await Event.get(id=event.id)).native_due_at is None
+    again = (await Event.get(id=event.id)).native_due_at
+    assert again is not None
+    assert again > clock.now()
 
 
 async def test_a_change_that_races_an_edit_is_followed_by_another(
@@ -748,14 +754,17 @@ async def test_a_storm_of_presses_counts_no_more_often(
     assert calendar.count("interested") <= 1
 
 
-async def test_without_a_post_nobody_is_counted(
+async def test_without_a_post_the_list_is_read_and_nobody_counted(
     database: str, clock: ManualClock, discord: FakeDiscord, calendar: FakeCalendar
 ) -> None:
-    bot, _, _ = await listed(discord, clock, discord_announcement=True, starts_in=3 * DAY)
+    bot, event, native = await listed(discord, clock, discord_announcement=True, starts_in=3 * DAY)
+    native.interested = 3
 
     await bot.run_until(NOW + 2 * HOUR)
 
-    assert calendar.count("interested") == 0
+    fresh = await Event.get(id=event.id)
+    assert (fresh.native_interested, fresh.post_version) == (None, event.post_version)
+    assert (calendar.count("create"), calendar.count("look"), calendar.count("change")) == (1, 0, 0)
 
 
 async def test_a_count_finds_one_that_somebody_deleted(
@@ -767,6 +776,133 @@ async def test_a_count_finds_one_that_somebody_deleted(
     await bot.run_until(NOW + 12 * MINUTE)
 
     assert [one.shows.marker for one in calendar.live(GUILD)] == [f"#{event.id}.1"]
+
+
+async def test_one_without_a_post_or_a_change_that_somebody_deleted_is_made_again_once(
+    database: str, clock: ManualClock, discord: FakeDiscord, calendar: FakeCalendar
+) -> None:
+    bot, event, native = await listed(discord, clock)
+
+    calendar.delete(native)
+    await bot.run_until(NOW + 11 * MINUTE)
+    again = [one.shows.marker for one in calendar.live(GUILD)]
+    calendar.delete(calendar.live(GUILD)[0])
+    await bot.run_until(NOW + HOUR)
+
+    assert again == [f"#{event.id}.1"]
+    assert (calendar.live(GUILD), calendar.count("create")) == ([], 2)
+    assert (await Event.get(id=event.id)).native_due_at is None
+
+
+async def test_a_servers_list_is_read_once_in_ten_minutes_whenever_its_events_were_made(
+    database: str, clock: ManualClock, discord: FakeDiscord, calendar: FakeCalendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[dt.datetime] = []
+    read = calendar.interested
+
+    async def _noted(guild_id: int) -> dict[int, int]:
+        reads.append(clock.now())
+        return await read(guild_id)
+
+    monkeypatch.setattr(calendar, "interested", _noted)
+    await make_guild()
+    bot = await process(discord, clock)
+    for minute in range(1, 30, 2):
+        await stored(starts_in=DAY, discord_announcement=minute % 4 == 1, native_due_at=clock.now())
+        bot.services.wake_all(clock.now())
+        await bot.run_until(NOW + minute * MINUTE)
+    natives = calendar.live(GUILD)
+    for native in natives[::2]:
+        calendar.delete(native)
+    await bot.run_until(NOW + 50 * MINUTE)
+
+    assert len(natives) == len(calendar.live(GUILD)) == 15
+    assert all(later - one >= 10 * MINUTE for one, later in pairwise(reads))
+    assert len(reads) <= 5
+
+
+async def test_what_an_earlier_version_left_unwatched_is_looked_at(
+    database: str, clock: ManualClock, discord: FakeDiscord, calendar: FakeCalendar
+) -> None:
+    bot, event, native = await listed(discord, clock)
+    await bot.services.leave()
+    await Event.filter(id=event.id).update(native_due_at=None)
+    calendar.delete(native)
+
+    clock.advance(DAY // 8)
+    await (await process(discord, clock, name="newer")).run_until(clock.now() + MINUTE)
+
+    assert [one.shows.marker for one in calendar.live(GUILD)] == [f"#{event.id}.1"]
+
+
+# ------------------------------------------------------------------------------------------------- the server's channel
+
+
+async def set_channel(clock: ManualClock, channel_id: int | None, guild_id: int = GUILD) -> None:
+    clear = Clearable.ANNOUNCEMENT_CHANNEL if channel_id is None else None
+    change = SettingsChange(announcement_channel_id=channel_id, clear=clear)
+    await change_settings(change, guild_id=guild_id, actor=1, default_timezone="UTC", now=clock.now())
+
+
+async def test_the_place_follows_the_servers_channel_where_the_event_has_none_of_its_own(
+    database: str, clock: ManualClock, discord: FakeDiscord, calendar: FakeCalendar
+) -> None:
+    await make_guild(OTHER_GUILD)
+    bot, event, follows = await listed(discord, clock)
+    await stored(discord_announcement_channel_id=CHANNEL)
+    await stored(guild_id=OTHER_GUILD)
+    bot.services.wake_all(clock.now())
+    await bot.run_until(NOW + SECOND)
+    own, theirs = calendar.live(GUILD)[1], calendar.live(OTHER_GUILD)[0]
+    before = len(calendar.asked)
+
+    await set_channel(clock, OTHER_CHANNEL)
+    await synced(bot, clock)
+    moved = [one.shows.location.rpartition("/")[2] for one in (follows, own, theirs)]
+    steps = calendar.asked[before:]
+    await set_channel(clock, None)
+    await synced(bot, clock)
+
+    assert moved == [str(OTHER_CHANNEL), str(CHANNEL), str(CHANNEL)]
+    assert steps == ["look", "change"]
+    assert follows.shows.location == NOWHERE
+    assert (await Event.get(id=event.id)).post_due_at is None
+
+
+async def test_another_setting_or_the_same_channel_again_costs_no_request(
+    database: str, clock: ManualClock, discord: FakeDiscord, calendar: FakeCalendar
+) -> None:
+    bot, event, _ = await listed(discord, clock)
+    before = len(calendar.asked)
+
+    await set_channel(clock, CHANNEL)
+    change = SettingsChange(ops_channel_id=OTHER_CHANNEL)
+    await change_settings(change, guild_id=GUILD, actor=1, default_timezone="UTC", now=clock.now())
+    await synced(bot, clock)
+
+    assert calendar.asked[before:] == []
+    assert (await Event.get(id=event.id)).post_version == event.post_version
+
+
+@pytest.mark.parametrize("step", ["before_create", "before_change"])
+async def test_a_channel_that_is_set_while_one_is_made_or_edited_shows_afterwards(
+    database: str, clock: ManualClock, discord: FakeDiscord, calendar: FakeCalendar, step: str
+) -> None:
+    await make_guild()
+    event = await stored()
+    bot = await process(discord, clock)
+    if step == "before_change":
+        await bot.tick()
+        await change(event, clock, name="Second")
+
+    async def _meanwhile(_asked: object) -> None:
+        setattr(calendar, step, None)
+        await set_channel(clock, OTHER_CHANNEL)
+
+    setattr(calendar, step, _meanwhile)
+    await bot.run_until(NOW + 30 * SECOND)
+
+    assert [one.shows.location.rpartition("/")[2] for one in calendar.live(GUILD)] == [str(OTHER_CHANNEL)]
 
 
 async def test_posts_are_edited_although_the_lists_cannot_be_kept(

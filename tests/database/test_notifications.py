@@ -91,14 +91,14 @@ async def test_who_has_turned_nothing_off_sees_every_kind_and_the_series_that_co
     asked = await page(ADA, guild_id=GUILD)
 
     assert asked.text.splitlines()[1:] == [
-        "- signup reminder: on",
+        "- sign-up reminder: on",
         "- attendance reminder: on",
         "- profile reminder: on",
         "- everything about **Coming**: on",
         r"- everything about **Subscribed \*here\***: on",
     ]
     assert [way.label for way in asked.ways] == [
-        "Turn off: signup reminder",
+        "Turn off: sign-up reminder",
         "Turn off: attendance reminder",
         "Turn off: profile reminder",
         "Turn off: Coming",
@@ -114,12 +114,12 @@ async def test_a_kind_is_turned_off_once_and_on_once_for_this_person_in_this_ser
     said += [await turned(on="signup_reminder") for _ in range(2)]
 
     assert said == [
-        "The direct messages are off now: signup reminder.",
-        "The direct messages are off already: signup reminder.",
-        "The direct messages are on now: signup reminder.",
-        "The direct messages are on already: signup reminder.",
+        "The direct messages are off now: sign-up reminder.",
+        "The direct messages are off already: sign-up reminder.",
+        "The direct messages are on now: sign-up reminder.",
+        "The direct messages are on already: sign-up reminder.",
     ]
-    assert lines[0] == "- signup reminder: **off**"
+    assert lines[0] == "- sign-up reminder: **off**"
     assert "off**" not in elsewhere.text
     assert "off**" not in "".join(others)
 
@@ -151,11 +151,11 @@ async def test_a_button_turns_what_it_says_whatever_happened_meanwhile(database:
     reply = await asked.ways[0].then(NOW)
 
     assert isinstance(reply, Proposal)
-    assert reply.text.splitlines()[0] == "The direct messages are off already: signup reminder."
-    assert reply.ways[0].label == "Turn on: signup reminder"
+    assert reply.text.splitlines()[0] == "The direct messages are off already: sign-up reminder."
+    assert reply.ways[0].label == "Turn on: sign-up reminder"
     again = await reply.ways[0].then(NOW)
     assert isinstance(again, Proposal)
-    assert again.text.splitlines()[0] == "The direct messages are on now: signup reminder."
+    assert again.text.splitlines()[0] == "The direct messages are on now: sign-up reminder."
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ async def test_only_what_is_on_can_be_chosen_to_be_turned_off_and_the_other_way_
 
     assert [(one.label, one.value) for one in on] == [
         ("series Raid", str(series.id)),
-        ("signup reminder", "signup_reminder"),
+        ("sign-up reminder", "signup_reminder"),
         ("attendance reminder", "attendance_reminder"),
     ]
     assert [one.value for one in off] == ["profile_reminder"]

@@ -24,8 +24,8 @@ from bot.database import opened
 from bot.dm_queue.worker import DmQueueOptions
 from bot.errors import BotError
 from bot.events.signups.desk import SignupDesk
+from bot.events.signups.people import people_of
 from bot.events.signups.rules import Press
-from bot.events.signups.sign_up import people_of
 from bot.events.signups.waiting_line import PASSED, promote
 from bot.message.proposal import Proposal
 from bot.scheduling.agenda import Agenda
@@ -222,6 +222,7 @@ class Added:
             model.line[one] = WAITS
         else:
             model.coming.append(one)
+            model.moved_up[one] += waited
             model.over = max(model.over, len(model.coming) + len(model.held()))
         if waited:
             model.fill(now)
@@ -251,18 +252,20 @@ class Limited:
 
     async def take(self, world: World) -> None:
         model, now = world.model, world.clock.now()
+        was = model.limit
 
         async def _unit() -> None:
             await Event.filter(id=world.event.id).update(max_players=self.limit)
-            await promote(world.event.id, now=now)
+            await promote(world.event.id, was=was, now=now)
 
         await atomic(_unit)
+        rose = was is not None and (self.limit is None or self.limit > was)
         model.limit = self.limit
         model.over = len(model.coming)
         if self.limit is not None:
             for one in model.held()[::-1][: max(0, -model.free())]:
                 model.line[one] = WAITS
-        model.fill(now, freed=True)
+        model.fill(now, freed=rose)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from bot.events.browse import TypedClock, zone_for
 from bot.events.event_requests import EventDesk, EventRequest
-from bot.events.own_zone import UnknownZoneError, search_own_zones, set_own_zone
+from bot.events.own_zone import NoSuchZoneError, TypedClock, search_own_zones, set_own_zone, zone_for
 from bot.events.profiles import save
 from bot.message.proposal import Proposal, Reply
 from bot.scheduling.agenda import Agenda
@@ -47,7 +46,7 @@ async def test_it_is_set_told_with_the_time_there_and_taken_back(database: str) 
 
 @pytest.mark.parametrize("typed", ["m\u00fcnchen", "Europe", "@everyone", "localtime", "x" * 64, ""])
 async def test_what_is_no_zone_is_refused_and_nothing_is_stored(database: str, typed: str) -> None:
-    with pytest.raises(UnknownZoneError) as told:
+    with pytest.raises(NoSuchZoneError) as told:
         await own(typed)
 
     assert "@everyone" not in str(told.value).replace(r"\@everyone", "")

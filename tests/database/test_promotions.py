@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,10 +12,16 @@ from bot.bootstrap import ServiceOptions
 from bot.clock import ManualClock
 from bot.database import opened
 from bot.errors import BotError
+from bot.events.lifecycle import move
+from bot.events.signups.desk import SignupDesk
+from bot.events.signups.people import people_of
 from bot.events.signups.rules import OfferOverError, Press, RemovedError, RoleRequiredError
-from bot.events.signups.sign_up import SignupAnswer, Signups, people_of
+from bot.events.signups.sign_up import SignupAnswer, Signups
 from bot.events.signups.waiting_line import PASSED, end_offers, fill_places, promote, wake_after_promotion
+from bot.leases import ledger
 from bot.leases.failures import ErrorClass
+from bot.leases.ledger import Claim, Lease
+from bot.message.proposal import Proposal
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import (
     DRAIN_DM_QUEUE,
@@ -102,6 +109,61 @@ async def night(**fields: object) -> Night:
 # ------------------------------------------------------------------------------------------------------- moved up
 
 
+@pytest.mark.parametrize("offers", [{}, OFFER], ids=["at once", "by offers"])
+async def test_who_waits_and_is_given_a_place_by_an_admin_is_told_once(database: str, offers: dict[str, Any]) -> None:
+    world = await night(**offers)
+    bot = await world.process()
+    await bot.tick()
+    desk = SignupDesk(bot.services.agenda, debounce=3 * SECOND)
+
+    asked = await desk.add(str(world.event.id), DORA, guild_id=GUILD, actor=1, now=NOW)
+    assert isinstance(asked, Proposal)
+    await asked.ways[0].then(NOW)
+    await bot.run_until(NOW + HOUR)
+
+    assert world.told(DORA) == ["There is a place for you"]
+    assert [button.label for button in world.discord.dms(DORA)[0].message.buttons] == ["Can't make it"]
+    assert [world.told(who) for who in (ADA, BRUNO, CLEO)] == [[], [], []]
+    assert await world.coming() == [ADA, DORA]
+
+
+@pytest.mark.parametrize("cancelled", [True, False], ids=["cancelled", "as it was"])
+async def test_an_event_cancelled_between_rendering_and_claim_tells_nobody(
+    database: str, monkeypatch: pytest.MonkeyPatch, *, cancelled: bool
+) -> None:
+    world = await night()
+    bot = await world.process()
+    await bot.tick()
+    claim_lease, claimed = ledger.claim_lease, list[str]()
+
+    async def _claim(claim: Claim, **rest: Any) -> Lease | None:  # noqa: ANN401 -- passed on as they came
+        claimed.append(claim.key.source)
+        if cancelled:
+            event = await Event.get(id=world.event.id)
+            assert await move(event, allowed={event.state}, to=EventState.CANCELLED, now=NOW, debounce=3 * SECOND)
+        return await claim_lease(claim, **rest)
+
+    monkeypatch.setattr(ledger, "claim_lease", _claim)
+    await world.press(ADA, press=CANT)
+    await bot.run_until(NOW + MINUTE)
+
+    assert claimed == ["promotion"]
+    assert len(world.discord.dms(BRUNO)) == (0 if cancelled else 1)
+    assert len(await log_rows("promotion")) == (0 if cancelled else 1)
+
+
+async def test_who_is_added_and_did_not_wait_is_not_told(database: str) -> None:
+    world = await night(max_players=9)
+    bot = await world.process()
+
+    await SignupDesk(bot.services.agenda, debounce=3 * SECOND).add(
+        str(world.event.id), EMIL, guild_id=GUILD, actor=1, now=NOW
+    )
+    await bot.run_until(NOW + HOUR)
+
+    assert world.told(EMIL) == []
+
+
 async def test_who_moves_up_is_told_once_by_dm_with_a_way_to_give_the_place_back(database: str) -> None:
     world = await night()
     bot = await world.process()
@@ -113,7 +175,7 @@ async def test_who_moves_up_is_told_once_by_dm_with_a_way_to_give_the_place_back
 
     (dm,) = world.discord.dms(BRUNO)
     assert answer.promoted == (BRUNO,)
-    assert dm.message.content == "A place became free: you moved up from the wait-list and are signed up now."
+    assert dm.message.content == "There is a place for you: you moved up from the wait-list and are signed up now."
     assert [button.label for button in dm.message.buttons] == ["Can't make it"]
     assert dm.message.marker == f"#{world.event.id} place 1"
     assert [len(world.discord.dms(who)) for who in (ADA, CLEO, DORA)] == [0, 0, 0]
@@ -126,14 +188,18 @@ async def test_everybody_whom_a_raised_limit_lets_in_is_told(database: str) -> N
 
     async def _unit() -> tuple[int, ...]:
         await Event.filter(id=world.event.id).update(max_players=3)
-        return await promote(world.event.id, now=NOW)
+        return await promote(world.event.id, was=world.event.max_players, now=NOW)
 
     promoted = await atomic(_unit)
     wake_after_promotion(bot.services.agenda, now=NOW)
     await bot.run_until(NOW + MINUTE)
 
     assert promoted == (BRUNO, CLEO)
-    assert [world.told(who) for who in (BRUNO, CLEO, DORA)] == [["A place became free"], ["A place became free"], []]
+    assert [world.told(who) for who in (BRUNO, CLEO, DORA)] == [
+        ["There is a place for you"],
+        ["There is a place for you"],
+        [],
+    ]
 
 
 async def test_who_moves_up_again_is_told_again(database: str) -> None:
@@ -164,7 +230,7 @@ async def test_who_gave_the_place_back_before_their_turn_came_is_not_told(databa
     await world.press(BRUNO, press=CANT)
     await bot.run_until(NOW + MINUTE)
 
-    assert (world.told(BRUNO), world.told(CLEO)) == ([], ["A place became free"])
+    assert (world.told(BRUNO), world.told(CLEO)) == ([], ["There is a place for you"])
 
 
 @pytest.mark.parametrize("state", [EventState.CANCELLED, EventState.IN_PROGRESS])
@@ -201,7 +267,7 @@ async def test_an_outage_is_tried_again_until_it_is_over(database: str) -> None:
 
     await bot.run_until(NOW + 10 * MINUTE)
 
-    assert world.told(BRUNO) == ["A place became free"]
+    assert world.told(BRUNO) == ["There is a place for you"]
     assert [row.success for row in await log_rows("promotion")] == [False, False, True]
 
 
@@ -219,7 +285,7 @@ async def test_killed_before_anybody_was_told_the_next_process_tells(database: s
     world.clock.advance(5 * SECOND)
     await (await world.process()).run_until(NOW + 10 * MINUTE)
 
-    assert world.told(BRUNO) == ["A place became free"]
+    assert world.told(BRUNO) == ["There is a place for you"]
 
 
 @pytest.mark.parametrize("arrived", [True, False])
@@ -252,7 +318,7 @@ async def test_killed_in_the_middle_of_a_send_the_next_process_finds_out_and_tel
     second = await world.process(name="one")
     await second.run_until(NOW + 10 * MINUTE)
 
-    assert world.told(BRUNO) == ["A place became free"]
+    assert world.told(BRUNO) == ["There is a place for you"]
     assert [row.success for row in await log_rows("promotion")] == [True]
 
 
@@ -269,7 +335,7 @@ async def test_of_two_processes_that_find_the_same_one_tells(database: str) -> N
         await asyncio.gather(*(bot.run(DRAIN_DM_QUEUE) for bot in bots))
         world.clock.advance(SECOND)
 
-    assert world.told(BRUNO) == ["A place became free"]
+    assert world.told(BRUNO) == ["There is a place for you"]
     assert [row.success for row in await log_rows("promotion")] == [True]
 
 
@@ -442,12 +508,30 @@ async def test_a_lowered_limit_takes_the_latest_offers_back_and_no_place(databas
 
     async def _unit() -> None:
         await Event.filter(id=world.event.id).update(max_players=2)
-        await promote(world.event.id, now=NOW)
+        await promote(world.event.id, was=3, now=NOW)
 
     await atomic(_unit)
 
     assert await world.held_for() == held[: 2 - len(await world.coming())]
     assert len(await world.coming()) + len(await world.held_for()) == 2
+
+
+async def test_a_lowered_limit_asks_nobody_again_who_let_an_offer_pass(database: str) -> None:
+    world = await night(**OFFER, max_players=3)
+    await world.press(ADA, BRUNO, press=CANT)
+    before = await world.held_for()
+    later = NOW + OFFER["signup_offer_minutes"] * MINUTE
+    await end_offers(Agenda(), now=later, debounce=3 * SECOND)
+    assert (await world.held_for(), len(before)) == ([], 1)
+
+    async def _limit(was: int, to: int) -> tuple[int, ...]:
+        await Event.filter(id=world.event.id).update(max_players=to)
+        return await promote(world.event.id, was=was, now=later)
+
+    lowered = await atomic(partial(_limit, 3, 2))
+    raised = await atomic(partial(_limit, 2, 3))
+
+    assert (lowered, raised) == ((), tuple(before))
 
 
 async def test_a_limit_that_is_lifted_lets_those_with_an_offer_in_too(database: str) -> None:
@@ -456,7 +540,7 @@ async def test_a_limit_that_is_lifted_lets_those_with_an_offer_in_too(database: 
 
     async def _unit() -> tuple[int, ...]:
         await Event.filter(id=world.event.id).update(max_players=None)
-        return await promote(world.event.id, now=NOW)
+        return await promote(world.event.id, was=world.event.max_players, now=NOW)
 
     assert await atomic(_unit) == (BRUNO, CLEO, DORA)
     assert (await world.line(), await world.held_for()) == ([], [])

@@ -5,10 +5,11 @@ import datetime as dt
 
 import pytest
 
-from bot.clock import InjectedLeaseClock, ManualClock
+from bot.clock import InjectedLeaseClock, LeaseClock, ManualClock
 from bot.leases import ledger
 from bot.leases.failures import ErrorClass, SendError
 from bot.leases.keys import MessageKey
+from bot.leases.ledger import Claim, Lease
 from bot.leases.ports import Attempt, ChannelTarget, Delivered, DmTarget, Target
 from bot.leases.recorder import Outcome
 from bot.leases.reports import SendReport, SendResult, WithdrawnError
@@ -16,7 +17,7 @@ from bot.leases.send_once import OneWayOut, SendOptions
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import SWEEP_STALE_DISCORD_LEASES
-from bot.transactions import moment
+from bot.transactions import fetch, moment
 from tests.fake_discord import (
     GUILD,
     MINUTE,
@@ -228,6 +229,28 @@ async def test_of_eight_processes_that_record_a_failure_one_does(database: str, 
     assert await outcomes() == [False]
 
 
+@pytest.mark.parametrize("database_url", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
+async def test_a_claim_that_did_not_see_a_failure_being_recorded_is_given_back(
+    database: str, discord: FakeDiscord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = ledger.claim_lease
+
+    async def _claimed_without_seeing(of: Claim, *, instance: str, lease_clock: LeaseClock) -> Lease | None:
+        lease = await claim(of, instance=instance, lease_clock=lease_clock)
+        await fetch(
+            "INSERT INTO discord_message_log (source, source_id, recipient_id, part, success, claimed_at, created_at,"
+            " history_after, attempts, next_attempt_at) SELECT source, source_id, recipient_id, part, FALSE,"
+            " claimed_at, created_at, 0, 1, claimed_at + INTERVAL '1 hour' FROM discord_message_log"
+        )
+        return lease
+
+    monkeypatch.setattr(ledger, "claim_lease", _claimed_without_seeing)
+
+    assert await report(way_out(discord)) == SendReport(SendResult.ALREADY_CLAIMED)
+    assert discord.visible == []
+    assert await outcomes() == [False]
+
+
 async def test_a_failure_that_is_not_durable_is_told_to_its_caller(
     database: str, discord: FakeDiscord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,7 +324,7 @@ async def test_dms_wait_for_no_turn_in_their_channel_and_leave_no_lock_behind(
     await report(out, MessageKey("event_repost", 1, part=1), target=ChannelTarget(GUILD, 70))
 
     assert told == [SendReport(SendResult.SENT)] * 8
-    assert set(out._channels) == {70}
+    assert set(out._turns._channels) == {70}
 
 
 async def test_posts_share_their_slots_and_a_dm_needs_none(database: str, discord: FakeDiscord) -> None:

@@ -2,11 +2,13 @@
 
 import asyncio
 import datetime as dt
+from functools import partial
 
 import pytest
 
 from bot.clock import InjectedLeaseClock, ManualClock
 from bot.events.browse import NoSuchEventError
+from bot.events.signups.rules import Press
 from bot.leases.failures import ErrorClass
 from bot.reminders.retry import Retries
 from bot.scheduling.agenda import Agenda
@@ -14,6 +16,7 @@ from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, DRIVE_FAN_OUTS
 from models.audit_log import AuditLog
 from models.discord_message_log import DiscordMessageLog
 from models.event import Event
+from models.event_signup import EventSignup
 from models.states import EventState
 from tests.builders import (
     CHANNEL,
@@ -177,7 +180,7 @@ async def test_a_post_beside_dms_is_tried_again_while_those_are_under_way(clock:
     says = await retry(event, clock, by=retries(clock, bot.services.agenda))
     await bot.run_until(START + 2 * MINUTE)
 
-    assert says.startswith("Tried again now for **Raid night**: roll call post.")
+    assert says.startswith("Tried again now for **Raid night**: attendance post.")
     assert (len(discord.in_channel()), len(discord.dms(1))) == (1, 1)
 
 
@@ -222,3 +225,109 @@ async def test_another_servers_event_is_not_there(clock: ManualClock) -> None:
 
     with pytest.raises(NoSuchEventError):
         await retry(event, clock, guild_id=OTHER_GUILD)
+
+
+# ------------------------------------------------------------------------------- a place that became free, a new time
+
+ADA, BRUNO = 11, 12
+
+
+async def untold_place(clock: ManualClock, **fields: object) -> tuple[Event, FakeDiscord, Process]:
+    """Store an event whose only place went to Bruno, or is offered to him, and whose word to him was not taken."""
+    await make_guild()
+    wanted = {"discord_announcement": False, "max_players": 1} | fields
+    event = await make_event(now=START, state=OPEN, **wanted)  # type: ignore[arg-type]
+    discord = FakeDiscord(clock)
+    bot = await process(discord, clock)
+    press = partial(bot.services.signups.press, guild_id=GUILD, role_ids=frozenset(), now=clock.now())
+    for who in (ADA, BRUNO):
+        await press(Press.SIGN_UP, event.id, user_id=who)
+    # Several times in a row, so that the next attempt is minutes away.
+    discord.next_sends = [refused(ErrorClass.RATE_LIMITED) for _ in range(5)]
+    await press(Press.CANT, event.id, user_id=ADA)
+    while discord.next_sends:
+        await bot.run_until(clock.now() + SECOND)
+    return event, discord, bot
+
+
+@pytest.mark.parametrize("fields", [{}, {"signup_offer_minutes": 60}], ids=["a place", "an offer"])
+async def test_the_word_about_a_place_goes_out_at_once_when_it_is_tried_again(
+    clock: ManualClock, fields: dict[str, object]
+) -> None:
+    event, discord, bot = await untold_place(clock, **fields)
+    asked_at = clock.now()
+
+    says = await retry(event, clock, by=retries(clock, bot.services.agenda))
+    await bot.run_until(asked_at + SECOND)
+
+    assert says.startswith("Tried again now for **Raid night**: 1 direct message about a place.")
+    (dm,) = discord.dms(BRUNO)
+    assert dm.sent_at - asked_at < SECOND
+    assert (await AuditLog.get(action="reminder.retry")).after == {"tried_again": {"promotion": 1}}
+    assert (await retry(event, clock)).startswith("Nothing of **Raid night** failed")
+
+
+async def test_left_alone_the_word_about_a_place_waits_its_time(clock: ManualClock) -> None:
+    _, discord, bot = await untold_place(clock)
+
+    await bot.run_until(clock.now() + SECOND)
+
+    assert not discord.dms(BRUNO)
+
+
+async def test_who_gave_the_place_back_is_not_told_of_it_however_it_is_tried(clock: ManualClock) -> None:
+    event, discord, bot = await untold_place(clock)
+    await bot.services.signups.press(
+        Press.CANT, event.id, user_id=BRUNO, guild_id=GUILD, role_ids=frozenset(), now=clock.now()
+    )
+
+    assert (await retry(event, clock, by=retries(clock, bot.services.agenda))).startswith("Nothing of")
+    await bot.run_until(clock.now() + HOUR)
+    assert not discord.dms(BRUNO)
+
+
+async def test_of_what_was_moved_up_to_before_nothing_is_counted(clock: ManualClock) -> None:
+    event, _, _ = await untold_place(clock)
+    await EventSignup.filter(event_id=event.id, user_id=BRUNO).update(promotions=2)
+
+    assert (await retry(event, clock)).startswith("Nothing of")
+
+
+async def untold_time(clock: ManualClock) -> tuple[Event, FakeDiscord, Process]:
+    """Store an event that was moved, and of whose new time one of two people could not be told for now."""
+    await make_guild()
+    event = await make_event(now=START, starts_in=2 * HOUR, state=OPEN, discord_announcement=False)
+    await sign_up(event, [ADA, BRUNO])
+    await change(event, time_changes=3, scheduled_at=START + 5 * HOUR)
+    discord = FakeDiscord(clock)
+    discord.next_sends = [refused(ErrorClass.RATE_LIMITED) for _ in range(2)]
+    bot = await process(discord, clock)
+    await bot.run_until(START + 5 * SECOND)
+    await DiscordMessageLog.filter(source="time_changed", success=False).update(next_attempt_at=START + HOUR)
+    return event, discord, bot
+
+
+async def test_the_word_about_a_new_time_goes_out_when_it_is_tried_again(clock: ManualClock) -> None:
+    event, discord, bot = await untold_time(clock)
+
+    says = await retry(event, clock, by=retries(clock, bot.services.agenda))
+    await bot.run_until(START + 2 * MINUTE)
+
+    assert says.startswith("Tried again now for **Raid night**: 2 direct messages about the new time.")
+    assert [len(discord.dms(who)) for who in (ADA, BRUNO)] == [1, 1]
+
+
+async def test_left_alone_the_word_about_a_new_time_waits_its_time(clock: ManualClock) -> None:
+    _, discord, bot = await untold_time(clock)
+
+    await bot.run_until(START + 2 * MINUTE)
+
+    assert not discord.dms(ADA)
+
+
+async def test_an_earlier_new_time_is_never_tried_again(clock: ManualClock) -> None:
+    event, _, bot = await untold_time(clock)
+    await bot.crash()
+    await change(event, time_changes=4)
+
+    assert (await retry(event, clock)).startswith("Nothing of")

@@ -16,7 +16,8 @@ from bot.leases.keys import MessageKey, nonce
 from bot.leases.ledger import Lease
 from bot.leases.ports import Attempt, ChannelTarget, Delivered
 from bot.leases.reports import SendResult, WithdrawnError
-from bot.leases.send_once import OneWayOut, SendOptions, snowflake_at
+from bot.leases.send_once import OneWayOut, SendOptions
+from bot.leases.snowflakes import snowflake_at
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import SWEEP_STALE_DISCORD_LEASES

@@ -11,7 +11,7 @@ from bot.changes.realign import RealignPlan
 from bot.changes.series_edit import SeriesEditing, Wish
 from bot.changes.series_edit_request import Clearing, SeriesEditDesk, SeriesEditRequest
 from bot.changes.series_split import SeriesSplitting
-from bot.changes.series_state import pause_series
+from bot.changes.series_state import is_over, pause_series
 from bot.changes.series_sync import plan_of, sync_future_events
 from bot.changes.stale import StaleError
 from bot.clock import ManualClock
@@ -287,9 +287,62 @@ async def test_a_paused_series_realigns_nothing(database: str) -> None:
     reply = await shown(series, days="TH", name="Raid")
     await reply.ways[0].then(NOW)
 
-    assert "stay as they are: the series is paused; /series resume brings them in line." in reply.text
+    assert (
+        "events ahead keep their times: the series is paused; /series resume brings them in line. The rest they take"
+        in reply.text
+    )
     assert await stands(series) == ["03 19:00", "10 19:00"]
     assert {event.name for event in await ahead(series)} == {"Raid"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        (
+            {"days": "TU,TH", "duration_minutes": 90},
+            (
+                "The 2 events that are kept or stay take on the rest too, but for what was edited there, and unless"
+                " sign-ups were opened."
+            ),
+        ),
+        ({"days": "TU,TH"}, None),
+        ({"days": "TH", "duration_minutes": 90}, None),
+        (
+            {"duration_minutes": 90},
+            "The 2 events ahead follow, but for what was edited there, and unless sign-ups were opened.",
+        ),
+        ({"days_ahead": 20}, None),
+    ],
+)
+async def test_who_takes_the_new_values_is_said_where_the_schedule_changes_too(
+    database: str, fields: dict[str, Any], says: str | None
+) -> None:
+    series = await tuesdays()
+
+    reply = await shown(series, **fields)
+    await reply.ways[0].then(NOW)
+
+    said = [line for line in reply.text.splitlines() if " take on " in line or " follow, " in line]
+    assert said == ([] if says is None else [says])
+    if "duration_minutes" in fields:
+        assert {event.duration_minutes for event in await ahead(series)} == {90}
+
+
+async def test_an_event_that_went_and_another_that_came_are_not_what_was_shown(database: str) -> None:
+    series = await tuesdays()
+    first, _ = await ahead(series)
+    reply = await shown(series, name="Raid")
+    await first.delete()
+    await Event.create(
+        guild_id=GUILD, series_id=series.id, slot="2026-03-05T19:00[Europe/London]", name="Another",
+        scheduled_at=NOW + 3 * DAY, created_at=NOW, state_since=NOW,
+    )  # fmt: skip
+
+    again = await reply.ways[0].then(NOW)
+
+    assert isinstance(again, Proposal)
+    assert again.text.startswith(STALE)
+    assert {event.name for event in await ahead(series)} == {"London Sunday", "Another"}
 
 
 async def test_events_past_upcoming_and_past_ones_keep_their_schedule(database: str) -> None:
@@ -515,7 +568,8 @@ async def test_what_is_made_is_what_was_shown_whatever_the_edits(database: str) 
         await reply.ways[0].then(now)
 
         fresh = await EventRepeater.get(id=series.id)
-        assert (await plan_of(fresh, now=now)).is_nothing
+        again = await plan_of(fresh, now=now)
+        assert (again.leaving, again.arrivals) == ((), ())
         rows = {event.id: event for event in await ahead(series)}
         assert all(event_id in rows or event.announcement_message_id is None for event_id, event in before.items())
         wanted = [event for event in rows.values() if event.state is EventState.UPCOMING]
@@ -584,3 +638,20 @@ async def test_a_time_that_the_clock_skips_and_a_switch_are_said_in_words(databa
     assert "On 29 March 2026 the clock in Europe/London skips 01:30: that one begins at 02:00." in reply.text
     assert "- announcement: on → off\n" in reply.text
     assert "- sign\\-up reminder: off → on\n" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("ends_at", "timezone", "over"),
+    [
+        (None, "Europe/London", False),
+        (dt.date(2026, 3, 1), "Europe/London", True),
+        (dt.date(2026, 3, 2), "Europe/London", False),
+        (dt.date(2026, 3, 1), "Atlantis/Gone", False),
+    ],
+)
+async def test_a_series_is_over_after_its_last_day_and_of_an_unknown_zone_nobody_can_tell(
+    database: str, ends_at: dt.date | None, timezone: str, *, over: bool
+) -> None:
+    series = await make_series(now=NOW, ends_at=ends_at, timezone=timezone)
+
+    assert is_over(series, now=NOW) is over

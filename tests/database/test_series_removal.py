@@ -87,6 +87,7 @@ async def test_what_nobody_knows_of_goes_what_was_announced_is_cancelled_and_the
     row = await AuditLog.get(action="series.delete")
     assert (row.actor_user_id, row.subject_id, row.instance) == (ADMIN, series.id, "one")
     assert row.after == {"deleted": [quiet.id], "cancelled": [announced.id]}
+    assert await audit_actions() == ["event.cancel", "series.delete"]
     assert agenda.next(SYNC_DISCORD_EVENTS) == NOW + DEBOUNCE
 
 

@@ -67,8 +67,8 @@ async def test_what_would_be_created_is_shown_with_its_first_times_and_nothing_i
         "Events are made 14 days ahead: 4 at once.",
         "Each lasts 120 min. Places: 8. Sign-ups open 168 h before.",
         "Announced: 24 h before.",
-        "Subscribers are asked to sign up: 12 h before.",
-        "Asked to confirm: off. Profile reminder: off.",
+        "Sign-up reminder: 12 h before.",
+        "Attendance reminder: off. Profile reminder: off.",
     ]
     assert await nothing_stored()
 

@@ -105,6 +105,10 @@ async def test_an_announced_event_of_a_skipped_date_is_cancelled_and_its_post_ed
     await event.refresh_from_db()
     assert (event.state, event.post_due_at) == (EventState.CANCELLED, NOW + DEBOUNCE)
     assert await stored_due() == await derived_due()
+    await take(await unskip(series, SECOND_SUNDAY), now=NOW)
+    await event.refresh_from_db()
+    assert event.state is EventState.UPCOMING
+    assert await audit_actions() == ["event.skip", "series.edit", "event.unskip", "series.edit"]
 
 
 async def test_people_who_signed_up_for_a_skipped_date_are_counted_and_kept(database: str) -> None:
@@ -121,6 +125,7 @@ async def test_people_who_signed_up_for_a_skipped_date_are_counted_and_kept(data
     assert "tell them yourself" in shown(reply)
     await event.refresh_from_db()
     assert (event.state, event.is_withdrawn) == (EventState.CANCELLED, False)
+    assert await audit_actions() == ["event.skip", "series.edit"]
     assert await event.signups.all().count() == 2  # type: ignore[attr-defined]
 
 

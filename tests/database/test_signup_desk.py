@@ -11,8 +11,9 @@ from bot.errors import BotError
 from bot.events.browse import NoSuchEventError
 from bot.events.signups.desk import SignupDesk
 from bot.events.signups.lists import COLUMNS, csv_of, list_of
+from bot.events.signups.people import people_of
 from bot.events.signups.rules import Press, RemovedError
-from bot.events.signups.sign_up import Signups, people_of
+from bot.events.signups.sign_up import Signups
 from bot.message.limits import CONTENT, length
 from bot.message.proposal import NOTHING_CHANGED, Proposal, Reply
 from bot.scheduling.agenda import Agenda
@@ -115,7 +116,12 @@ async def test_past_capacity_somebody_waits_unless_a_second_button_goes_over(dat
     over = await seats.add(CLEO)
     assert isinstance(over, Proposal)
     assert [way.label for way in over.ways] == ["Go over the limit", "Discard"]
-    assert await take(over, "Go over the limit") == f"<@{CLEO}> is signed up for **Raid night**."
+    assert over.text.endswith(f"<@{CLEO}> waits there. Given a place, they get a direct message about it.")
+    assert await take(over, "Go over the limit") == (
+        f"<@{CLEO}> is signed up for **Raid night**, and gets a direct message about it."
+    )
+    assert [row.promotions for row in await EventSignup.all().order_by("user_id")] == [0, 0, 1]
+    assert seats.agenda.next(TELL_PROMOTIONS) == NOW
 
     assert await seats.statuses() == {ADA: SIGNED_UP, BRUNO: WAITLISTED, CLEO: SIGNED_UP}
     assert await audit_actions() == ["event.signup_add"] * 2
@@ -138,6 +144,19 @@ async def test_a_place_that_became_free_while_the_admin_was_asked_is_given(datab
     await seats.sign_up(ADA, press=Press.CANT)
 
     assert await take(asked, "Put on the wait-list") == f"<@{CLEO}> is signed up for **Raid night**."
+
+
+async def test_who_waits_and_is_added_once_it_has_begun_is_not_told(database: str) -> None:
+    seats = await table(max_players=1)
+    await seats.sign_up(ADA, BRUNO)
+    await Event.filter(id=seats.event.id).update(state=EventState.IN_PROGRESS, scheduled_at=NOW - HOUR)
+
+    asked = await seats.add(BRUNO)
+
+    assert isinstance(asked, Proposal)
+    assert asked.text.endswith(f"<@{BRUNO}> waits there.")
+    assert await take(asked, "Go over the limit") == f"<@{BRUNO}> is signed up for **Raid night**."
+    assert (await EventSignup.get(user_id=BRUNO)).promotions == 0
 
 
 async def test_a_removed_person_comes_back_by_an_admin_alone(database: str) -> None:

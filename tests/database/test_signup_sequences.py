@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from bot.database import opened
 from bot.errors import BotError
+from bot.events.signups.people import people_of
 from bot.events.signups.rules import Press
-from bot.events.signups.sign_up import Signups, people_of
+from bot.events.signups.sign_up import Signups
 from bot.events.signups.waiting_line import fill_places
 from bot.scheduling.agenda import Agenda
 from bot.transactions import atomic

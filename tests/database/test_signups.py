@@ -12,6 +12,7 @@ from tortoise.exceptions import OperationalError
 from bot.clock import ManualClock
 from bot.database import opened
 from bot.errors import BotError
+from bot.events.signups.people import People, Person, people_of
 from bot.events.signups.rules import (
     EventGoneError,
     FrozenError,
@@ -23,7 +24,7 @@ from bot.events.signups.rules import (
     SignupsClosedError,
     SignupsNotOpenError,
 )
-from bot.events.signups.sign_up import People, Person, SignupAnswer, Signups, guild_of_event, people_of
+from bot.events.signups.sign_up import SignupAnswer, Signups, guild_of_event
 from bot.events.signups.waiting_line import fill_places
 from bot.message.outgoing import OutgoingMessage
 from bot.scheduling.agenda import Agenda

@@ -9,10 +9,13 @@ from bot.events.browse import NoSuchEventError
 from bot.leases.failures import ErrorClass
 from bot.message.limits import CONTENT, length
 from bot.reminders.forecast import Prospects
-from bot.reminders.personal_reason import Lot
+from bot.reminders.lots import Lot
 from bot.reminders.why import explain, why
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS
+from bot.scheduling.registry import registered
+from models.discord_message_log import DiscordMessageLog
 from models.event import Event
+from models.event_signup import EventSignup
 from models.player_profile import PlayerProfile
 from models.states import EventState, SignupStatus
 from tests.builders import (
@@ -89,7 +92,7 @@ async def test_what_was_sent_is_named_with_its_moment_its_link_and_its_counts(cl
     link = f"https://discord.com/channels/{GUILD}/{CHANNEL}/{post.message_id}"
     assert lines[0] == f"- **announcement**: sent {stamp(START)} {link}."
     assert lines[2] == f"- **attendance reminder**: sent {stamp(START)}: 2 sent, 1 unreachable by direct message."
-    assert lines[3].startswith(f"  - roll call post: sent {stamp(START)} https://discord.com/channels/")
+    assert lines[3].startswith(f"  - attendance post: sent {stamp(START)} https://discord.com/channels/")
     assert lines[4] == f"  - <@2> takes no direct message from me, which was seen {stamp(START + SECOND)}."
 
 
@@ -218,3 +221,87 @@ async def test_the_longest_explanation_fits_one_message() -> None:
 
     for line in await told(event, person=1):
         assert line
+
+
+# ------------------------------------------------------------------------------- a new time, a place that became free
+
+
+async def test_of_an_event_that_never_moved_and_has_no_line_neither_is_told() -> None:
+    event = await everything_on()
+    await sign_up(event, [WHO])
+
+    assert len(await told(event)) == len(registered())
+
+
+async def test_a_new_time_is_told_with_its_counts_and_each_persons_lot(clock: ManualClock) -> None:
+    await make_guild()
+    event = await make_event(now=START, starts_in=6 * HOUR, state=OPEN, discord_announcement=False)
+    await sign_up(event, [1, 2])
+    await sign_up(event, [3], SignupStatus.DECLINED)
+    await opt_out(4, "time_changed")
+    await sign_up(event, [4])
+    await Event.filter(id=event.id).update(time_changes=1)
+
+    comes = (await told(event))[-1]
+    discord = FakeDiscord(clock)
+    discord.closed_dms.add(2)
+    await (await process(discord, clock)).run_until(START + MINUTE)
+
+    assert comes == "- **new time**: comes now: a direct message to 2 people."
+    assert (await told(event))[-1] == f"- **new time**: sent {stamp(START)}: 1 sent, 1 unreachable by direct message."
+    assert [
+        (await told(event, person=who))[-1].partition("> ")[2].partition(" <t:")[0].rstrip(".") for who in range(1, 6)
+    ] == [
+        Lot.TOLD,
+        Lot.DMS_CLOSED,
+        Lot.DECLINED,
+        Lot.KIND_OFF,
+        Lot.NO_SIGNUP,
+    ]
+
+
+async def test_a_new_time_that_the_start_overtook_says_so() -> None:
+    await make_guild()
+    event = await make_event(now=START, starts_in=HOUR, state=OPEN, discord_announcement=False)
+    await sign_up(event, [1])
+    await Event.filter(id=event.id).update(time_changes=1)
+
+    lines = await told(event, now=START + HOUR, person=1)
+
+    assert lines[-2:] == [
+        "- **new time**: not sent: no moment is left for it before the event begins.",
+        f"  - <@1> {Lot.NOT_SENT}.",
+    ]
+
+
+async def test_who_got_a_place_is_counted_by_what_became_of_the_word(clock: ManualClock) -> None:
+    await make_guild()
+    event = await make_event(now=START, starts_in=6 * HOUR, state=OPEN, discord_announcement=False)
+    await sign_up(event, [1, 2, 3])
+    await EventSignup.filter(event_id=event.id).update(promotions=1)
+    await sign_up(event, [4])
+
+    before = await told(event, person=1)
+    discord = FakeDiscord(clock)
+    discord.closed_dms.add(2)
+    discord.next_sends = [None, None, *[refused(ErrorClass.RATE_LIMITED)] * 2]
+    bot = await process(discord, clock)
+    await bot.run_until(START + 2 * SECOND)
+    await bot.run_until(clock.now() + 30 * SECOND)
+
+    (row,) = await DiscordMessageLog.filter(recipient_id=3).order_by("-id").limit(1)
+    assert row.next_attempt_at is not None
+    again = stamp(row.next_attempt_at)
+    assert before[-2:] == [
+        "- **free places**: 3 people moved up or are offered one: 3 still to be told.",
+        f"  - <@1> {Lot.WILL_BE_TOLD}.",
+    ]
+    lines = [await told(event, now=clock.now(), person=who) for who in (1, 2, 3, 4)]
+    places = "1 told, 1 unreachable by direct message, 1 not told so far"
+    whole = f"- **free places**: 3 people moved up or are offered one: {places}; tried again {again}."
+    assert {one[-2] for one in lines} == {whole}
+    assert lines[0][-1].startswith(f"  - <@1> {Lot.TOLD} <t:")
+    assert lines[1][-1].startswith(f"  - <@2> {Lot.DMS_CLOSED} <t:")
+    assert lines[2][-1].startswith(f"  - <@3> {Lot.FAILED}. Tried last <t:")
+    assert lines[2][-1].endswith(f"Discord told me to wait; tried again {again}.")
+    assert lines[3][-1] == f"  - <@4> {Lot.NOT_MEANT}."

@@ -243,6 +243,36 @@ async def test_a_client_that_does_not_close_does_not_hold_up_the_end(
     assert await Instance.all().count() == 0
 
 
+@pytest.mark.parametrize("is_told_first", [False, True], ids=["in the middle of it", "right before it"])
+async def test_a_stop_while_a_bot_enters_leaves_no_instance(
+    sqlite_database: str, monkeypatch: pytest.MonkeyPatch, *, is_told_first: bool
+) -> None:
+    bot = new_bot(extensions=())
+    await bot._async_setup_hook()
+    register = bot.services.register
+    count, written, goes_on = register._count, asyncio.Event(), asyncio.Event()
+
+    async def _held(now: dt.datetime) -> None:
+        written.set()
+        await goes_on.wait()
+        await count(now)
+
+    monkeypatch.setattr(register, "_count", _held)
+    if is_told_first:
+        await bot.shut_down(grace=GRACE)
+    entering = asyncio.create_task(bot.setup_hook())
+    if not is_told_first:
+        await written.wait()
+        stopping = asyncio.create_task(bot.shut_down(grace=GRACE))
+        await asyncio.sleep(0)
+        goes_on.set()
+        await stopping
+    await entering
+
+    assert await Instance.all().count() == 0
+    assert bot.is_closed()
+
+
 async def test_a_stop_of_a_bot_that_never_started_ends_at_once() -> None:
     bot = new_bot()
 

@@ -15,7 +15,7 @@ from bot.delivery.channel_poster import ChannelPoster
 from bot.leases.failures import ErrorClass, SendError, Verdict
 from bot.leases.keys import MessageKey, nonce
 from bot.leases.ports import DmTarget, HistoryUnreadableError, LeaseLostError
-from bot.leases.send_once import snowflake_at
+from bot.leases.snowflakes import snowflake_at
 from bot.message.custom_ids import Verb, encode
 from bot.message.outgoing import Button, ButtonStyle, Embed, OutgoingMessage
 from tests.discord.openapi import described

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.leases.ports import ChannelTarget, HistoryUnreadableError
-from bot.leases.send_once import snowflake_at
+from bot.leases.snowflakes import snowflake_at
 from bot.message.outgoing import Embed, OutgoingMessage
 
 if TYPE_CHECKING:

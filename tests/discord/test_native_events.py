@@ -10,7 +10,7 @@ from models.event_repeater import EventRepeater
 from tests.builders import MINUTE
 from tests.discord.acting import Stage, press
 
-LISTED = "It stands in this server's list of scheduled events too."
+LISTED = "It is to stand in this server's list of scheduled events too."
 
 
 def listed(stage: Stage) -> list[Any]:

@@ -25,11 +25,11 @@ async def test_everybody_sees_what_reaches_them_and_turns_it_off_and_on_by_butto
 
     for actor in (stage.admin, stage.manager, stage.member):
         shown = await stage.run(actor, "notifications")
-        off = answered(await press(actor, shown, "Turn off: signup reminder"))
-        assert off.content.splitlines()[0] == "The direct messages are off now: signup reminder."
+        off = answered(await press(actor, shown, "Turn off: sign-up reminder"))
+        assert off.content.splitlines()[0] == "The direct messages are off now: sign-up reminder."
         assert (await preferred(stage, actor)).kinds_off == {"signup_reminder"}
-        on = answered(await press(actor, off, "Turn on: signup reminder"))
-        assert on.content.splitlines()[0] == "The direct messages are on now: signup reminder."
+        on = answered(await press(actor, off, "Turn on: sign-up reminder"))
+        assert on.content.splitlines()[0] == "The direct messages are on now: sign-up reminder."
         assert await preferred(stage, actor) == Preferences()
     shown = await stage.run(stage.member, "notifications")
     assert r"- everything about **Lantern \*walk\***: on" in shown.content.splitlines()
@@ -45,7 +45,7 @@ async def test_the_same_by_typing_and_again_it_is_said(stage: Stage) -> None:
         "The direct messages are off already: profile reminder.",
     ]
     assert both.splitlines()[:2] == [
-        "The direct messages are off now: signup reminder.",
+        "The direct messages are off now: sign-up reminder.",
         "The direct messages are on now: profile reminder.",
     ]
     assert (await preferred(stage, stage.member)).kinds_off == {"signup_reminder"}

@@ -3,8 +3,10 @@
 import pytest
 
 from bot.events.profiles import fields_of
+from bot.scheduling.bodies import SYNC_DISCORD_EVENTS
 from models.audit_log import AuditLog
 from models.guild_settings import GuildSettings
+from tests.builders import make_event
 from tests.discord.acting import Stage
 
 
@@ -145,3 +147,25 @@ async def test_a_server_that_has_set_up_nothing_reads_what_to_do(stage: Stage) -
 
     assert "Time zone: UTC" in says
     assert "nowhere: set announcement_channel" in says
+
+
+async def test_another_announcement_channel_shows_as_the_place_of_what_stands_in_the_servers_list(
+    stage_everywhere: Stage,
+) -> None:
+    stage = stage_everywhere
+    wanted = {"discord_create_event": True, "discord_announcement": False, "native_due_at": stage.now()}
+    await make_event(now=stage.now(), guild_id=stage.guild_id, **wanted)
+    services = stage.bot.services
+    await services.agenda.run(services.body(SYNC_DISCORD_EVENTS), stage.now())
+    (listed,) = stage.discord_.backend.get_guild(stage.guild_id).scheduled_events.values()
+    before = listed.entity_metadata
+
+    await stage.says(stage.admin, "settings set", announcement_channel=stage.channel)
+    due = services.agenda.next(SYNC_DISCORD_EVENTS)
+    await services.agenda.run(services.body(SYNC_DISCORD_EVENTS), stage.now())
+
+    (listed,) = stage.discord_.backend.get_guild(stage.guild_id).scheduled_events.values()
+    link = f"https://discord.com/channels/{stage.guild_id}/"
+    assert due == stage.now()
+    assert before == {"location": f"{link}{stage.discord_.place.announcements_id}"}
+    assert listed.entity_metadata == {"location": f"{link}{stage.channel.id}"}

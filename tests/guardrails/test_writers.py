@@ -10,7 +10,12 @@ from bot.events.series_spec import SeriesSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITERS = {
-    "discord_message_log": {"bot/leases/event_rows.py", "bot/leases/failed_rows.py", "bot/leases/ledger.py"},
+    "discord_message_log": {
+        "bot/leases/event_rows.py",
+        "bot/leases/failed_rows.py",
+        "bot/leases/ledger.py",
+        "bot/leases/retention.py",
+    },
     "reminder_due": {"bot/scheduling/due_rows.py"},
     "audit_log": set[str](),
     "ops_note": {"bot/ops_notes.py"},

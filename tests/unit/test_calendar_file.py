@@ -299,12 +299,21 @@ def test_a_month_end_of_ours_comes_back_as_one() -> None:
         (b"\x00\xff\xfe", "it does not begin with BEGIN:VCALENDAR"),
         (b'{"series": []}', "The file is no calendar (ICS)"),
         ("BEGIN:VCALENDAR".encode("utf-16"), "The file is no calendar (ICS)"),
-        (b"BEGIN:VCALENDAR\nSUMMARY:\xff\nEND:VCALENDAR", "byte 24 (counted from 0) cannot be read"),
+        (b"BEGIN:VCALENDAR\nSUMMARY:\xff\nEND:VCALENDAR", "line 2 cannot be read"),
         (b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:x", "The file ends within 'VEVENT': it was cut off."),
         (b"BEGIN:VCALENDAR\nEND:VEVENT", "Line 2 ends 'VEVENT', which does not stand open there."),
         (b"BEGIN:VCALENDAR\nEND:VCALENDAR\nHello", "Line 3 stands outside of a calendar: 'Hello'."),
         (b"BEGIN:VCALENDAR\nEND:VCALENDAR\nBEGIN:VEVENT", "Line 3 begins 'VEVENT' outside of a calendar."),
         (b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY\nEND:VEVENT\nEND:VCALENDAR", "Line 3 cannot be read: 'SUMMARY'."),
+        (
+            b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:a\r\n b\r\n\tc\r\n\r\nSUMMARY\r\nEND:VEVENT",
+            "Line 7 cannot be read: 'SUMMARY'.",
+        ),
+        (b"\r\n \t\n\n  BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMM\n ARY\nEND:VEVENT", "Line 6 cannot be read: 'SUMMARY'."),
+        (
+            b"\xef\xbb\xbf\n\nBEGIN:VCALENDAR\nX-A:b\n c\nEND:VEVENT",
+            "Line 6 ends 'VEVENT', which does not stand open there.",
+        ),
         (
             b"BEGIN:VCALENDAR\n" + b"BEGIN:VEVENT\nEND:VEVENT\n" * (MAX_ENTRIES + 1) + b"END:VCALENDAR",
             "The file has more than 2,000 events",

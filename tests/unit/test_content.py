@@ -7,7 +7,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.events.signups.sign_up import People, Person
+from bot.events.signups.people import People, Person
 from bot.message import limits
 from bot.message.lists import listed
 from bot.message.outgoing import ButtonStyle, OutgoingMessage
@@ -160,7 +160,7 @@ def lists_of(message: OutgoingMessage) -> dict[str, str]:
     return {one.name: one.value for one in message.embed.fields if one.name.split(" (")[0] in LISTS}
 
 
-LISTS = ("Coming", "Maybe", "Waiting list", "Can't")
+LISTS = ("Coming", "Maybe", "Wait-list", "Can't")
 
 
 def test_an_event_that_nobody_answered_shows_no_list() -> None:
@@ -180,7 +180,7 @@ def test_each_list_is_in_the_order_in_which_people_came_and_cant_is_a_number() -
     assert list(lists_of(message).items()) == [
         ("Coming (2)", "<@3>, <@1> ✓"),
         ("Maybe (1)", "<@5>"),
-        ("Waiting list (2)", "<@9>, <@8>"),
+        ("Wait-list (2)", "<@9>, <@8>"),
         ("Can't", "4"),
     ]
 
@@ -210,7 +210,7 @@ def test_who_was_offered_a_place_is_shown_with_when_that_ends() -> None:
     first, second = persons(2, SignupStatus.WAITLISTED)
     asked = Person(first.user_id, first.status, offered_until=OPENS)
 
-    text = lists_of(announcement(an_event(), People(waitlisted=(asked, second))))["Waiting list (2)"]
+    text = lists_of(announcement(an_event(), People(waitlisted=(asked, second))))["Wait-list (2)"]
 
     assert text == f"<@{first.user_id}> (offered a place; that ends <t:1772391600:R>), <@{second.user_id}>"
 
@@ -224,7 +224,7 @@ def test_who_was_offered_a_place_is_shown_with_when_that_ends() -> None:
     ],
 )
 @pytest.mark.parametrize(
-    ("name", "status"), [("Maybe", SignupStatus.TENTATIVE), ("Waiting list", SignupStatus.WAITLISTED)]
+    ("name", "status"), [("Maybe", SignupStatus.TENTATIVE), ("Wait-list", SignupStatus.WAITLISTED)]
 )
 def test_the_other_lists_have_half_the_room(
     name: str, status: SignupStatus, count: int, shown: int, ending: str

@@ -14,7 +14,7 @@ from bot.times.recurrence import Occurrence, SeriesRule, local_today, occurrence
 from models.states import EventState, Frequency, MonthEnd
 
 NOW = dt.datetime(2026, 3, 2, 12, 0, tzinfo=dt.UTC)  # a Monday
-DAY = dt.timedelta(days=1)
+DAY, HOUR = dt.timedelta(days=1), dt.timedelta(hours=1)
 POST = frozenset({"post"})
 UPCOMING, CANCELLED = EventState.UPCOMING, EventState.CANCELLED
 
@@ -122,6 +122,72 @@ def test_a_zone_of_the_same_offset_keeps_the_rows_under_their_new_names() -> Non
     assert (wanted.kept, wanted.removed, wanted.added) == ((), (), ())
 
 
+@pytest.mark.parametrize("changes", [{"state": EventState.SIGNUPS_OPEN}, {"is_edited": True}], ids=["opened", "edited"])
+@pytest.mark.parametrize("ticked", [(), (1, 2)])
+def test_an_event_that_stays_is_not_doubled_where_another_zone_gives_its_moment(
+    changes: dict[str, Any], ticked: tuple[int, ...]
+) -> None:
+    stored = [replace(event, **changes) for event in made(weekly())]
+
+    wanted = plan(weekly(timezone="Europe/Jersey"), stored, now=NOW, days_ahead=14, ticked=ticked)
+
+    assert [one.event for one in wanted.renamed] == stored
+    assert [one.to.occurrence.slot for one in wanted.renamed] == [
+        f"2026-03-{day}T19:00[Europe/Jersey]" for day in ("03", "10")
+    ]
+    assert replace(wanted, renamed=()) == RealignPlan()
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        pytest.param({"slot": at(3), "is_edited": True, "is_moved": True}, id="moved"),
+        pytest.param({"slot": None, "is_off_schedule": True}, id="extra"),
+        pytest.param({"slot": at(5, "19:00"), "state": EventState.COMPLETED}, id="over"),
+    ],
+)
+def test_where_an_event_of_the_series_is_the_new_schedule_has_no_second_one(there: dict[str, Any]) -> None:
+    (thursday,) = window(weekly("TH", time_of_day=dt.time(20)), 7)[:1]
+    fields: dict[str, Any] = {"scheduled_at": thursday.starts_at, "state": UPCOMING}
+    event = StoredEvent(1, **(fields | there))
+
+    wanted = plan(weekly("TH", time_of_day=dt.time(20)), [event], now=NOW, days_ahead=7)
+
+    assert (wanted.arrivals, wanted.leaving) == ((), ())
+
+
+def test_a_cancelled_occurrence_stays_so_at_another_time_and_in_another_zone() -> None:
+    stored = [replace(event, state=CANCELLED, told=POST) for event in made(weekly())]
+
+    later = plan(weekly(time_of_day=dt.time(20)), stored, now=NOW, days_ahead=14)
+    elsewhere = plan(weekly("WE", time_of_day=dt.time(8), timezone="Asia/Tokyo"), stored, now=NOW, days_ahead=14)
+    same = plan(weekly("WE", time_of_day=dt.time(4), timezone="Asia/Tokyo"), stored, now=NOW, days_ahead=14)
+
+    assert later == RealignPlan()
+    assert len(elsewhere.added) == 2  # another date and another moment
+    assert same == RealignPlan()  # 04:00 there is 19:00 in London
+
+
+def test_a_moved_event_that_goes_frees_its_date_unless_another_moved_one_is_of_it() -> None:
+    moved = StoredEvent(1, at(10), NOW + 9 * DAY, UPCOMING, is_edited=True, is_moved=True)
+    other = StoredEvent(2, at(10, "18:00"), NOW + 10 * DAY, UPCOMING, is_edited=True, is_moved=True)
+    rule, excepted = weekly(time_of_day=dt.time(20)), {dt.date(2026, 3, 10)}
+
+    alone = plan(rule, [moved], now=NOW, days_ahead=14, excepted=excepted, ticked={1})
+    beside = plan(rule, [moved, other], now=NOW, days_ahead=14, excepted=excepted, ticked={1})
+
+    assert (moves(alone), set(alone.freed)) == ([(at(10), at(10, "20:00"))], excepted)
+    assert (slots(beside.removed), len(beside.freed)) == ([at(10)], 0)
+
+
+def test_an_excepted_date_takes_no_event_from_where_it_stands() -> None:
+    (event, _) = made(weekly())
+
+    wanted = plan(weekly(), [event], now=NOW, days_ahead=7, excepted={dt.date(2026, 3, 3)})
+
+    assert wanted.kept == (event,)
+
+
 def test_events_past_upcoming_extra_and_edited_ones_stay() -> None:
     opened, edited, extra = (
         StoredEvent(1, at(3), NOW + DAY, EventState.SIGNUPS_OPEN),
@@ -207,6 +273,7 @@ def test_events_are_paired_within_the_period_of_the_new_rule(
 
 # --------------------------------------------------------------------------------------------------------- properties
 
+EQUAL_ZONES = ("Europe/London", "Europe/Jersey", "Europe/Dublin")
 WEEKDAYS = st.lists(st.sampled_from(["MO", "TU", "WE", "TH", "FR", "SA", "SU"]), min_size=1, max_size=3, unique=True)
 
 
@@ -222,7 +289,7 @@ def rules(draw: st.DrawFn) -> SeriesRule:
         interval=draw(st.integers(1, 3)),
         day_of_week=draw(days),
         time_of_day=draw(st.sampled_from([dt.time(0), dt.time(2, 30), dt.time(19), dt.time(23, 59)])),
-        timezone=draw(st.sampled_from(["Europe/London", "America/New_York", "Europe/Dublin", "Pacific/Apia", "UTC"])),
+        timezone=draw(st.sampled_from([*EQUAL_ZONES, "America/New_York", "Pacific/Apia", "UTC"])),
         starts_at=draw(st.dates(dt.date(2025, 12, 1), dt.date(2026, 3, 31))),
         ends_at=draw(st.none() | st.dates(dt.date(2026, 4, 1), dt.date(2026, 5, 1))),
         month_end=draw(st.sampled_from(MonthEnd)),
@@ -233,15 +300,23 @@ def rules(draw: st.DrawFn) -> SeriesRule:
 def series(draw: st.DrawFn) -> tuple[SeriesRule, list[StoredEvent], int]:
     """Return a rule with what its window holds after a while: some told, opened, edited or cancelled, some extra."""
     rule, days = draw(rules()), draw(st.integers(1, 60))
-    kinds = st.sampled_from(["plain", "plain", "told", "told", "opened", "edited", "cancelled"])
+    kinds = st.sampled_from(["plain", "plain", "told", "told", "opened", "edited", "moved", "cancelled"])
     changes: dict[str, dict[str, object]] = {
         "plain": {},
         "told": {"told": POST},
         "opened": {"state": EventState.SIGNUPS_OPEN, "told": POST},
         "edited": {"is_edited": True},
+        "moved": {"is_edited": True, "is_moved": True},
         "cancelled": {"state": CANCELLED, "told": POST},
     }
     stored = [replace(event, **changes[draw(kinds)]) for event in made(rule, days)]  # type: ignore[arg-type]
+    hours = st.sampled_from([-5, 1, 24, 26])
+    stored = [
+        replace(event, scheduled_at=max(NOW + HOUR, event.scheduled_at + draw(hours) * HOUR))
+        if event.is_moved
+        else event
+        for event in stored
+    ]
     extra = StoredEvent(9_001, None, NOW + draw(st.integers(1, 60)) * DAY, UPCOMING, is_off_schedule=True)
     return rule, stored + ([extra] if draw(st.booleans()) else []), days
 
@@ -276,14 +351,20 @@ def test_every_event_ahead_is_in_exactly_one_class_and_every_occurrence_has_one_
     after = done(stored, wanted)
     held = [event.slot for event in after if event.slot is not None]
     assert len(held) == len(set(held))
-    assert {one.slot for one in window(other, days) if one.local_date not in excepted} <= set(held)
+    closed = excepted | {event.local_date for event in stored if event.state is CANCELLED}
+    there = {event.scheduled_at for event in after}
+    open_to = [one for one in window(other, days) if one.local_date not in closed and one.starts_at not in there]
+    assert {one.slot for one in open_to} <= set(held)
+    # No two begin at one moment, unless an admin moved one there.
+    standing = [one.scheduled_at for one in after if one.state is not CANCELLED and not one.is_moved]
+    assert len(standing) == len(set(standing))
     # What stands unedited and upcoming is on the new schedule.
     grid = {one.slot for one in occurrences(other, NOW.date() - DAY, NOW.date() + 200 * DAY)}
     stands = [one for one in after if one.state is UPCOMING and not one.is_edited and not one.is_off_schedule]
     assert {event.slot for event in stands} <= grid
     # Applied, there is nothing left to do.
     again = plan(other, after, now=NOW, days_ahead=days, excepted=excepted, ticked=ticked)
-    assert again.is_nothing
+    assert (again.leaving, again.arrivals) == ((), ())
 
 
 @settings(deadline=None, max_examples=150)

@@ -261,6 +261,28 @@ def test_an_instant_in_either_order_is_asked_about_by_its_own_offset() -> None:
 # ---------------------------------------------------------------------------------- what is asked about: repeated hours
 
 
+@pytest.mark.parametrize("text", ["01:30", "1:30 am", "sun 1:30", "sunday 01:30", "today 01:30"])
+def test_in_the_first_pass_of_an_hour_that_returns_its_second_one_is_asked_about(text: str) -> None:
+    # 01:40 in London, twenty minutes before the clock goes back: 01:30 was ten minutes ago, and is in fifty again.
+    question, options = asked(text, "Europe/London", now="2026-10-25 00:40")
+
+    assert question.endswith("do you mean 25 October 2026, 01:30 GMT, the second?")
+    assert options == {"25 October 2026, 01:30 GMT, the second": "2026-10-25 01:30"}
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "expected"),
+    [
+        ("01:30", "2026-10-25 01:40", "2026-10-26 01:30"),  # both have been
+        ("sun 01:30", "2026-10-25 01:40", "2026-11-01 01:30"),
+        ("00:50", "2026-10-25 00:40", "2026-10-26 00:50"),  # before the hour that returns
+        ("01:30", "2026-03-29 02:10", "2026-03-30 00:30"),  # skipped that day, which is no return
+    ],
+)
+def test_what_comes_no_more_today_is_the_next_day_or_week(text: str, now: str, expected: str) -> None:
+    assert moment(text, "Europe/London", now=now) == expected
+
+
 @pytest.mark.parametrize(
     ("text", "timezone", "first", "second"),
     [

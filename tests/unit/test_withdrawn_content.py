@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.events.signups.sign_up import People
+from bot.events.signups.people import People
 from bot.message import timestamps
 from bot.reminders.content import announcement
 from models.states import EventState

@@ -23,6 +23,8 @@ async def plan_one_due_event(url: str) -> None:
             "timezone": "UTC",
             "starts_at": soon.date().isoformat(),
             "ends_at": soon.date().isoformat(),
+            # So that no pass moves it on while a slow machine is at the test.
+            "signup_opens_hours": 1,
         }
     )
     async with opened(url):

@@ -60,7 +60,7 @@ async def test_two_hundred_presses_in_two_seconds_are_all_recorded_and_answered(
 
         tokens = await storm(stub, event_id)
         await until(lambda: stub.answered.keys() >= set(tokens))
-        await until(_says(stub, f"Waiting list ({PRESSES - PLACES})"))
+        await until(_says(stub, f"Wait-list ({PRESSES - PLACES})"))
         await process.stop()
 
     async with opened(sqlite_url):

@@ -18,8 +18,17 @@ from bot.events import browse
 from bot.events.admin_wording import STANDS, named
 from bot.events.posts import mark_changed
 from bot.events.signups.lists import Entry, csv_of, list_of
-from bot.events.signups.sign_up import locked_event, rank, store
-from bot.events.signups.waiting_line import Room, fill_places, has_offer_at, offer_of, room_of, wake_after_promotion
+from bot.events.signups.people import rank
+from bot.events.signups.sign_up import locked_event, store
+from bot.events.signups.waiting_line import (
+    Room,
+    fill_places,
+    has_offer_at,
+    is_told,
+    offer_of,
+    room_of,
+    wake_after_promotion,
+)
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
@@ -27,11 +36,11 @@ from bot.scheduling.bodies import SYNC_ATTENDEE_ROLES, SYNC_DISCORD_EVENTS
 from bot.transactions import atomic
 from models.event import Event
 from models.event_signup import EventSignup
-from models.states import ATTENDING, EventState, SignupStatus
+from models.states import ATTENDING, OPEN_FOR_PEOPLE, EventState, SignupStatus
 
 _log = structlog.get_logger(__name__)
 
-_CHANGEABLE = frozenset({EventState.SIGNUPS_OPEN, EventState.ROLL_CALL, EventState.IN_PROGRESS})
+_CHANGEABLE = frozenset({*OPEN_FOR_PEOPLE, EventState.IN_PROGRESS})
 
 
 class NotNowError(BotError):
@@ -96,7 +105,7 @@ class SignupDesk:
         """
         Give somebody a place; where none is free, ask whether they wait or the limit is gone over.
 
-        Nobody gets a direct message about it, also who was in line: only who moves up by themself is told.
+        Who was in line is told by direct message, as anybody who moves up; who was not hears of it from the admin.
 
         Raises:
             BotError: the server has no such event, or it is not possible as it stands.
@@ -112,7 +121,8 @@ class SignupDesk:
         except FullError as full:
             over = Way("Go over the limit", partial(_go_on, when_full=SignupStatus.SIGNED_UP), ButtonStyle.DANGER)
             wait = Way("Put on the wait-list", partial(_go_on, when_full=SignupStatus.WAITLISTED), ButtonStyle.PRIMARY)
-            return Proposal(_question(full, user_id), (over, leave()) if full.waits else (wait, over, leave()))
+            question = _question(full, user_id, now=now)
+            return Proposal(question, (over, leave()) if full.waits else (wait, over, leave()))
 
     async def remove(self, typed: str, user_id: int, *, guild_id: int, actor: int, now: dt.datetime) -> str:
         """
@@ -219,11 +229,16 @@ async def _add(
     row = row or EventSignup(event_id=event.id, user_id=user_id, created_at=now)
     row.status, row.offered_until, row.changed_at, row.confirmed_at = status, None, now, None
     row.position = room.last + 1 if status is SignupStatus.WAITLISTED else None
+    moves_up = waits and is_told(event, now=now)
+    if moves_up:
+        row.promotions += 1
     await store(row)
     place = f"on the wait-list of {named(event)} as number {await rank(event.id, user_id)}" if row.position else ""
     # What was held for them, they may have let pass a moment ago.
     promoted = await fill_places(event, now=now) if waits else ()
-    return _Done(f"<@{user_id}> is {place or f'signed up for {named(event)}'}.", "event.signup_add", promoted)
+    told = ", and gets a direct message about it" if moves_up else ""
+    says = f"<@{user_id}> is {place or f'signed up for {named(event)}'}{told}."
+    return _Done(says, "event.signup_add", (user_id, *promoted) if moves_up else promoted)
 
 
 async def _remove(event: Event, row: EventSignup | None, *, user_id: int, now: dt.datetime) -> _Done:
@@ -255,12 +270,13 @@ async def _no_show(event: Event, row: EventSignup | None, *, user_id: int, now: 
     return _Done(f"It is noted that <@{user_id}> {came} {named(event)}.", "event.no_show")
 
 
-def _question(full: FullError, user_id: int) -> str:
+def _question(full: FullError, user_id: int, *, now: dt.datetime) -> str:
     room, event = full.room, full.event
     held = f", {room.offered} more held for offers" if room.offered else ""
     stands = f"{room.attending} of {event.max_players} places taken{held}, {room.waiting + room.passed} in its line"
     what = "waits there" if full.waits else "has to wait, unless you go over the limit"
-    return f"{named(event)} is full: {stands}. <@{user_id}> {what}."
+    told = " Given a place, they get a direct message about it." if full.waits and is_told(event, now=now) else ""
+    return f"{named(event)} is full: {stands}. <@{user_id}> {what}.{told}"
 
 
 async def _entries(event: Event, name_of: Callable[[int], str | None]) -> list[Entry]:

@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from bot.errors import BotError, GoneError
+from bot.events.admin_wording import named
 from bot.message import timestamps
-from bot.message.escaping import escape
 from models.states import ATTENDING, EventState, SignupStatus
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class SignupsNotOpenError(BotError):
             when = f"They open {timestamps.full_and_relative(opens)}."
         else:
             when = "They open any moment: press again in a minute."
-        super().__init__(f"Sign-ups for {shown_name(event)} are not open yet. {when}")
+        super().__init__(f"Sign-ups for {named(event)} are not open yet. {when}")
         self.event_id = event.id
 
 
@@ -73,7 +73,7 @@ class SignupsClosedError(BotError):
     """Nobody comes to, or goes from, the event by a button any more."""
 
     def __init__(self, event: "Event", why: str) -> None:
-        super().__init__(f"{shown_name(event)} {why}, so nothing was changed.")
+        super().__init__(f"{named(event)} {why}, so nothing was changed.")
         self.event_id = event.id
 
 
@@ -81,7 +81,7 @@ class FrozenError(BotError):
     """The roll call is on: nobody new comes in, and who has no place has none to give back."""
 
     def __init__(self, event: "Event", what_to_do: str) -> None:
-        super().__init__(f"Sign-ups for {shown_name(event)} are closed for the roll call; {what_to_do}.")
+        super().__init__(f"Sign-ups for {named(event)} are closed for the roll call; {what_to_do}.")
         self.event_id = event.id
 
 
@@ -90,7 +90,7 @@ class NotAskedError(BotError):
 
     def __init__(self, event: "Event") -> None:
         super().__init__(
-            f"This question is for those who signed up for {shown_name(event)} and have a place; nothing was changed."
+            f"This question is for those who signed up for {named(event)} and have a place; nothing was changed."
         )
         self.event_id = event.id
 
@@ -99,7 +99,7 @@ class RemovedError(BotError):
     """An admin took the person off the event; only an admin brings them back."""
 
     def __init__(self, event: "Event") -> None:
-        super().__init__(f"An admin took you off {shown_name(event)}; ask them if you want to come after all.")
+        super().__init__(f"An admin took you off {named(event)}; ask them if you want to come after all.")
         self.event_id = event.id
 
 
@@ -108,7 +108,7 @@ class OfferOverError(BotError):
 
     def __init__(self, event: "Event") -> None:
         super().__init__(
-            f"No place in {shown_name(event)} is held for you any more. Press Sign up in its post: you get a place, or"
+            f"No place in {named(event)} is held for you any more. Press Sign up in its post: you get a place, or"
             " stand in its line, whatever is there."
         )
         self.event_id = event.id
@@ -118,7 +118,7 @@ class RoleRequiredError(BotError):
     """The event is for people with a role that this person does not have."""
 
     def __init__(self, event: "Event", role_id: int) -> None:
-        super().__init__(f"{shown_name(event)} is for people with the role <@&{role_id}>; ask an admin for it.")
+        super().__init__(f"{named(event)} is for people with the role <@&{role_id}>; ask an admin for it.")
         self.event_id, self.role_id = event.id, role_id
 
 
@@ -127,14 +127,9 @@ class RolesUnknownError(BotError):
 
     def __init__(self, event: "Event") -> None:
         super().__init__(
-            f"{shown_name(event)} asks for a role and Discord did not say whether you have it: try again in a minute."
+            f"{named(event)} asks for a role and Discord did not say whether you have it: try again in a minute."
         )
         self.event_id = event.id
-
-
-def shown_name(event: "Event") -> str:
-    """Return the event's name as it stands among the bot's words."""
-    return f"**{escape(event.name)}**"
 
 
 def changes_nothing(press: Press, status: SignupStatus | None) -> bool:

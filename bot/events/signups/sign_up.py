@@ -7,13 +7,14 @@ up and the mark on the event's post share it. Source: 02-reminders.md, "Sign-ups
 """
 
 import datetime as dt
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import structlog
 
 from bot.events.posts import mark_changed
 from bot.events.signups import wording
+from bot.events.signups.people import rank
 from bot.events.signups.rules import (
     WANTED,
     EventGoneError,
@@ -24,10 +25,10 @@ from bot.events.signups.rules import (
     refuse_by_state,
     refuse_closed,
 )
-from bot.events.signups.waiting_line import fill_places, has_offer_at, offer_of, room_of, wake_after_promotion
+from bot.events.signups.waiting_line import fill_places, has_offer_at, room_of, wake_after_promotion
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import SYNC_ATTENDEE_ROLES, SYNC_DISCORD_EVENTS
-from bot.transactions import atomic, fetch, integer
+from bot.transactions import atomic, integer
 from models.event import Event
 from models.event_signup import EventSignup
 from models.states import ATTENDING, EventState, SignupStatus
@@ -49,25 +50,6 @@ class SignupAnswer:
     status: SignupStatus
     position: int | None = None
     promoted: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """One person and what they said; ``offered_until``: a place is held for them, who wait, until then."""
-
-    user_id: int
-    status: SignupStatus
-    offered_until: dt.datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class People:
-    """Everybody who said something about an event: those with a place as they came, the line as it waits."""
-
-    attending: tuple[Person, ...] = ()
-    waitlisted: tuple[Person, ...] = ()
-    tentative: tuple[Person, ...] = ()
-    declined: tuple[Person, ...] = ()
 
 
 class Signups:
@@ -232,23 +214,8 @@ async def _apply(
 
 async def store(row: EventSignup) -> None:
     """Store what somebody said; whether they have the role is somebody else's to write, at the same time."""
-    fields = ("status", "position", "offered_until", "changed_at", "confirmed_at")
+    fields = ("status", "position", "offered_until", "changed_at", "confirmed_at", "promotions")
     await row.save(update_fields=fields if row.pk is not None else None)
-
-
-async def places_taken(event_id: int) -> int:
-    """Return how many people have a place."""
-    return (await room_of(event_id)).attending
-
-
-async def rank(event_id: int, user_id: int) -> int:
-    """Return the place in line of somebody who is in it, 1 for the first."""
-    rows = await fetch(
-        "SELECT COUNT(*) AS rank FROM event_signup WHERE event_id = $1 AND status = 'waitlisted' AND position <="
-        " (SELECT position FROM event_signup WHERE event_id = $1 AND user_id = $2)",
-        [event_id, user_id],
-    )
-    return integer(rows[0]["rank"])
 
 
 async def guild_of_event(event_id: int) -> int:
@@ -262,19 +229,3 @@ async def guild_of_event(event_id: int) -> int:
     if not found:
         raise EventGoneError(event_id)
     return integer(found[0])
-
-
-async def people_of(event_id: int) -> People:
-    """Return everybody who said something about an event, but for those whom an admin took off it."""
-    rows = await EventSignup.filter(event_id=event_id).order_by("changed_at", "id")
-    line = sorted((row for row in rows if row.status is SignupStatus.WAITLISTED), key=lambda row: row.position or 0)
-    return People(
-        attending=_persons(row for row in rows if row.status in ATTENDING),
-        waitlisted=_persons(line),
-        tentative=_persons(row for row in rows if row.status is SignupStatus.TENTATIVE),
-        declined=_persons(row for row in rows if row.status is SignupStatus.DECLINED),
-    )
-
-
-def _persons(rows: Iterable[EventSignup]) -> tuple[Person, ...]:
-    return tuple(Person(row.user_id, row.status, offer_of(row)) for row in rows)

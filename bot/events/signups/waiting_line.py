@@ -21,14 +21,13 @@ from bot.scheduling.bodies import OPEN_SCHEDULED_SIGNUPS, SYNC_ATTENDEE_ROLES, S
 from bot.transactions import atomic, fetch, integer, moment
 from models.event import Event
 from models.event_signup import EventSignup
-from models.states import EventState, SignupStatus
+from models.states import OPEN_FOR_PEOPLE, SignupStatus
 
 _log = structlog.get_logger(__name__)
 
 PASSED: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 """``offered_until`` of somebody in line who let an offer pass."""
 
-_OPEN: Final = frozenset({EventState.SIGNUPS_OPEN, EventState.ROLL_CALL})
 _AT_ONCE: Final = 500
 
 
@@ -85,20 +84,21 @@ async def room_of(event_id: int) -> Room:
     return Room(row["attending"], row["offered"], row["waiting"], passed, row["last"])
 
 
-async def promote(event_id: int, *, now: dt.datetime) -> tuple[int, ...]:
+async def promote(event_id: int, *, was: int | None, now: dt.datetime) -> tuple[int, ...]:
     """
-    Bring a line in order with a limit that was changed; return whom a place was given or offered, in order.
+    Bring a line in order with a limit that was ``was``; return whom a place was given or offered, in order.
 
     Who frees a place calls :func:`fill_places`. Call this inside the transaction of the change, and
     :func:`wake_after_promotion` once that is committed. Where the limit was lowered below what is held, the latest
-    offers are taken back; places that were given stay given.
+    offers are taken back; places that were given stay given. Only a limit that rose, or went, makes places free.
     """
     event = await Event.filter(id=event_id).select_for_update(no_key=True).first()
     if event is None:
         return ()
     if event.max_players is not None:
         await _take_back(event, -(await room_of(event_id)).free(event.max_players))
-    return await fill_places(event, now=now, is_freed=True)
+    rose = was is not None and (event.max_players is None or event.max_players > was)
+    return await fill_places(event, now=now, is_freed=rose)
 
 
 async def _take_back(event: Event, too_many: int) -> None:
@@ -114,6 +114,11 @@ def wake_after_promotion(agenda: Agenda, *, now: dt.datetime) -> None:
         agenda.wake(body, now)
 
 
+def is_told(event: Event, *, now: dt.datetime) -> bool:
+    """Return whether whoever gets a place is told of it by direct message: not once the event has begun."""
+    return event.state in OPEN_FOR_PEOPLE and event.scheduled_at > now
+
+
 async def fill_places(event: Event, *, now: dt.datetime, is_freed: bool = False) -> tuple[int, ...]:
     """
     Give, or offer, every free place to the first in line; return their user ids, in that order, of both kinds alike.
@@ -121,7 +126,7 @@ async def fill_places(event: Event, *, now: dt.datetime, is_freed: bool = False)
     Call it inside the transaction that locked the event. ``is_freed``: a place became free, so that those who let an
     offer pass are asked again.
     """
-    if event.state not in _OPEN or event.scheduled_at <= now:
+    if not is_told(event, now=now):
         return ()
     line = EventSignup.filter(event_id=event.id, status=SignupStatus.WAITLISTED)
     if is_freed:
@@ -144,9 +149,15 @@ async def fill_places(event: Event, *, now: dt.datetime, is_freed: bool = False)
 
 def _moved_up(event: Event, *, now: dt.datetime) -> dict[str, object]:
     """Return what moving up makes of a row: a place, or the offer of one where there is a limit."""
-    if event.max_players is None or event.signup_offer_minutes is None:
+    if not is_asked_first(event.max_players, event.signup_offer_minutes):
         return {"status": SignupStatus.SIGNED_UP, "position": None, "offered_until": None, "changed_at": now}
-    return {"offered_until": min(now + dt.timedelta(minutes=event.signup_offer_minutes), event.scheduled_at)}
+    held_for = dt.timedelta(minutes=event.signup_offer_minutes or 0)
+    return {"offered_until": min(now + held_for, event.scheduled_at)}
+
+
+def is_asked_first(max_players: int | None, offer_minutes: int | None) -> bool:
+    """Return whether the next in line is asked for a place, and holds none until they accept; else it is theirs."""
+    return max_players is not None and offer_minutes is not None
 
 
 async def end_offers(agenda: Agenda, *, now: dt.datetime, debounce: dt.timedelta) -> dt.datetime | None:

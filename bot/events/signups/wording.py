@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bot.events.signups.rules import shown_name
+from bot.events.admin_wording import named
 from bot.message import timestamps
 from models.states import ATTENDING, SignupStatus
 
@@ -21,12 +21,12 @@ _ALREADY: Mapping[SignupStatus, str] = {
 
 def already(event: "Event", status: SignupStatus, *, position: int | None) -> str:
     """Return the sentence for a press that changes nothing; ``position`` is the rank in line, 1 for the first."""
-    return _ALREADY[status].format(name=shown_name(event), position=position)
+    return _ALREADY[status].format(name=named(event), position=position)
 
 
 def changed(event: "Event", before: SignupStatus | None, after: SignupStatus, *, position: int | None) -> str:
     """Return the sentence for a press that made a person ``after``; ``before`` None: they had said nothing."""
-    name, when = shown_name(event), timestamps.full_and_relative(event.scheduled_at)
+    name, when = named(event), timestamps.full_and_relative(event.scheduled_at)
     had_place = before in ATTENDING
     match after:
         case SignupStatus.SIGNED_UP:

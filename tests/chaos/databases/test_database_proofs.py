@@ -11,8 +11,8 @@ import pytest
 from bot.dm_queue import fan_out, worker
 from bot.leases import ledger, send_once
 from bot.leases.keys import MessageKey
+from bot.leases.lease_taker import LeaseTaker
 from bot.leases.ledger import Claim, Lease
-from bot.leases.send_once import OneWayOut
 from bot.leases.staleness import Holder
 from bot.leases.sweep import Sweeper
 from bot.leases.under_way import UnderWay
@@ -110,10 +110,10 @@ async def test_an_adoption_that_does_not_work_is_none() -> None:
 def test_a_process_that_does_not_adopt_its_own_claims_is_found(
     databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def _never(_self: OneWayOut, _claim: Claim) -> None:
+    async def _never(_self: LeaseTaker, _claim: Claim) -> None:
         return None
 
-    monkeypatch.setattr(OneWayOut, "_adopt", _never)
+    monkeypatch.setattr(LeaseTaker, "_adopt", _never)
     monkeypatch.setattr(Sweeper, "_holder", lambda *_: Holder.MINE_RUNNING)
 
     figures = swallow(databases)

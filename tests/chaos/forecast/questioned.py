@@ -3,7 +3,7 @@
 import datetime as dt
 import random
 
-from bot.reminders.personal_reason import Lot
+from bot.reminders.lots import Lot
 from bot.reminders.why import explain
 from bot.scheduling.registry import REMINDERS
 from models.discord_message_log import DiscordMessageLog

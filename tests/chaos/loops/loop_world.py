@@ -13,7 +13,7 @@ from typing import Any
 from bot.bootstrap import Ports, ServiceOptions, Services, build_services
 from bot.clock import InjectedLeaseClock, ManualClock
 from bot.dm_queue.worker import DmQueueOptions
-from bot.events.signups.sign_up import People
+from bot.events.signups.people import People
 from bot.leases.ports import ChannelTarget
 from bot.reminders import content
 from bot.scheduling import bodies

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from types import ModuleType
 
-from bot.leases import ledger, send_once
+from bot.leases import ledger, request_guard
 from bot.leases.ledger import Claim, Lease
 from tests.chaos.shares import quiet
 
@@ -97,7 +97,7 @@ def lacking(broken: str) -> list[Change]:
         case "no fence":
             return [(ledger, name, _unfenced(name)) for name in ("_TAKE_OVER", "_RENEW", "_SENT", "_FAILED")]
         case "no check after a suspension":
-            return [(send_once, "_TRUSTED_AGE", dt.timedelta.max)]
+            return [(request_guard, "_TRUSTED_AGE", dt.timedelta.max)]
         case _:
             raise KeyError(broken)
 

@@ -66,6 +66,8 @@ EDITS: Final[tuple[Mapping[str, object], ...]] = (
     {"time_of_day": "02:30"},
     {"timezone": "America/New_York"},
     {"timezone": "Europe/London"},
+    {"timezone": "Europe/Jersey"},
+    {"timezone": "Europe/Dublin"},
     {"starts_at": _TODAY + _WEEK},
     {"starts_at": _TODAY - 12 * _WEEK, "ends_at": None},
     {"ends_at": _TODAY + dt.timedelta(days=3)},

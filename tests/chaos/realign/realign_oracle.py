@@ -21,7 +21,7 @@ _FAR = dt.timedelta(days=60)
 # What changes, or comes back, less than this before an event begins, may be too late for its message.
 _TOO_LATE = dt.timedelta(minutes=10)
 _BEGAN = (EventState.IN_PROGRESS, EventState.COMPLETED)
-_SHOWN = ("slot", "scheduled_at", "state", "name", "discord_announcement_hours", "overridden_fields", "is_off_schedule")
+_SHOWN = ("scheduled_at", "state", "name", "discord_announcement_hours", "overridden_fields", "is_off_schedule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,21 @@ class Row:
     slot: str | None
     state: EventState
     is_withdrawn: bool
+    is_off_schedule: bool
     was_posted: bool
+    scheduled_at: dt.datetime
     shown: tuple[object, ...]
+
+    @property
+    def date(self) -> str:
+        """The date of its slot."""
+        return str(self.slot).partition("T")[0]
+
+    @property
+    def closes_its_date(self) -> bool:
+        """Whether an admin cancelled the occurrence of its date, which therefore stays so."""
+        is_cancelled = self.state is EventState.CANCELLED and not self.is_withdrawn
+        return is_cancelled and self.slot is not None and not self.is_off_schedule
 
 
 class RealignOracle:
@@ -57,8 +70,11 @@ class RealignOracle:
                 event.slot,
                 event.state,
                 event.is_withdrawn,
+                event.is_off_schedule,
                 event.announcement_message_id is not None,
-                tuple(str(getattr(event, name)) for name in _SHOWN),
+                event.scheduled_at,
+                # Of one that stayed off its schedule, the zone in its name may be another of the same clock.
+                (str(event.slot).partition("[")[0], *(str(getattr(event, name)) for name in _SHOWN)),
             )
             for event in events
         }
@@ -79,6 +95,7 @@ class RealignOracle:
         series = await EventRepeater.get(id=series_id)
         if series.is_active:
             await self._see_no_ghost(series, list(events.values()))
+            self._see_no_double(series, list(events.values()))
 
     async def _see_no_ghost(self, series: EventRepeater, events: list[Event]) -> None:
         grid = {one.slot: one for one in self._grid(series)}
@@ -93,6 +110,16 @@ class RealignOracle:
             elif one.starts_at != event.scheduled_at:
                 self._fault(f"event {event.id} of {event.slot} begins {event.scheduled_at} instead of {one.starts_at}")
 
+    def _see_no_double(self, series: EventRepeater, events: list[Event]) -> None:
+        at: dict[dt.datetime, list[int]] = defaultdict(list)
+        for event in events:
+            is_own = event.series_id == series.id and "scheduled_at" not in event.overridden_fields
+            if is_own and event.state is not EventState.CANCELLED and event.scheduled_at > self._clock.now():
+                at[event.scheduled_at].append(event.id)
+        for moment, ids in at.items():
+            if len(ids) > 1:
+                self._fault(f"events {ids} of one series all begin {moment}")
+
     async def edited(self, series_id: int, before: dict[int, Row]) -> None:
         """See that an edit kept what its new rule has, and made what was missing in the window."""
         series = await EventRepeater.get(id=series_id)
@@ -100,10 +127,16 @@ class RealignOracle:
             return
         after, excepted = await self.rows(series_id), await self._excepted(series_id)
         today = local_today(self._clock.now(), series.timezone)
+        closed = {row.date for row in before.values() if row.closes_its_date}
+        back = [one for one in after.values() if one.date in closed and one.state in AHEAD and self._came(one, before)]
+        if back:
+            self._fault(f"{[one.slot for one in back]} came back by an edit, though an admin cancelled that day's")
         wanted = [one for one in self._grid(series) if one.local_date not in excepted]
+        there = {row.scheduled_at for row in after.values() if not row.is_withdrawn}
         window = today + dt.timedelta(days=series.generate_days_ahead)
         slots = {row.slot for row in after.values()}
-        missing = [one.slot for one in wanted if one.local_date <= window and one.slot not in slots]
+        due = [one for one in wanted if one.local_date <= window and one.local_date.isoformat() not in closed]
+        missing = [one.slot for one in due if one.slot not in slots and one.starts_at not in there]
         if missing:
             self._fault(f"{missing} are missing after an edit")
         kept = {one.slot for one in wanted}
@@ -112,6 +145,10 @@ class RealignOracle:
             keeps = now is not None and (now.slot, now.state) == (row.slot, row.state)
             if row.state in AHEAD and row.slot in kept and not keeps:
                 self._fault(f"event {row.event_id} of {row.slot} did not keep its row over an edit")
+
+    @staticmethod
+    def _came(row: Row, before: dict[int, Row]) -> bool:
+        return row.event_id not in before or before[row.event_id].state is EventState.CANCELLED
 
     async def undone(self, series_id: int, before: dict[int, Row]) -> None:
         """See that an edit that was taken back left no difference but the ids of what nobody was told of."""

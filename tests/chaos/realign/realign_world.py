@@ -14,6 +14,7 @@ from bot.changes.series_state import pause_series, resume_series
 from bot.clock import ManualClock
 from bot.errors import BotError
 from bot.events.event_moves import EventMove, EventMoves
+from bot.events.generate import generate_events_for_repeater
 from bot.leases.ports import Delivered, Target
 from bot.message.outgoing import OutgoingMessage
 from bot.message.proposal import Proposal, Reply
@@ -145,11 +146,13 @@ class RealignWorld:
 
     async def _edit(self, act: Act) -> None:
         before = await self.oracle.rows(self._series_id)
-        await self._take(self._propose_edit(EDITS[act.pick % len(EDITS)]))
-        await self.oracle.edited(self._series_id, before)
+        if await self._take(self._propose_edit(EDITS[act.pick % len(EDITS)])):
+            await self.oracle.edited(self._series_id, before)
 
     async def _edit_and_undo(self, act: Act) -> None:
         given = EDITS[act.pick % len(EDITS)]
+        # What a new day lets be made, and no pass has yet, is no difference that an edit makes.
+        await generate_events_for_repeater(await self._series(), now=self.now)
         series, before = await self._series(), await self.oracle.rows(self._series_id)
         await self._take(self._propose_edit(given))
         changed = await self._series()
@@ -252,20 +255,21 @@ class RealignWorld:
         self.clock.advance(PAUSES[act.pick % len(PAUSES)])
         self._bot = await process(self.discord, self.clock, options=_OPTIONS)
 
-    async def _take(self, asked: Awaitable[Reply]) -> None:
-        """Confirm what is proposed; what cannot be is refused in a sentence."""
+    async def _take(self, asked: Awaitable[Reply]) -> bool:
+        """Confirm what is proposed; what cannot be is refused in a sentence. False: nothing was done."""
         try:
             reply = await asked
         except BotError:
-            return
-        await self._confirm(reply)
+            return False
+        return await self._confirm(reply)
 
-    async def _confirm(self, reply: Reply) -> None:
-        if isinstance(reply, Proposal):
-            try:
-                await reply.ways[0].then(self.now)
-            except BotError:
-                return
+    async def _confirm(self, reply: Reply) -> bool:
+        if not isinstance(reply, Proposal):
+            return False
+        try:
+            return isinstance(await reply.ways[0].then(self.now), str)
+        except BotError:
+            return False
 
 
 _ACTS: Final[Mapping[Kind, Callable[[RealignWorld, Act], Awaitable[None]]]] = {

@@ -1,14 +1,17 @@
 """A few of R11's sequences on both databases, and the copies of the bot that they find broken."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from unittest.mock import patch
 
 import pytest
 
+from bot.changes import realign as realigning
 from bot.changes import series_edit, series_sync, withdrawal
 from bot.changes.series_sync import sync_future_events
 from bot.database import opened
+from bot.events import generate
 from bot.transactions import Dialect
 from models.event import Event
 from models.event_repeater import EventRepeater
@@ -52,6 +55,31 @@ async def _no_exceptions(_series_id: int) -> frozenset[object]:
     return frozenset()
 
 
+def _none_renamed(*_of: object) -> tuple[object, ...]:
+    return ()
+
+
+def _no_dates(*_of: object, **_how: object) -> set[object]:
+    return set()
+
+
+async def _no_dates_stored(**_where: object) -> list[object]:
+    return []
+
+
+def _all_of_them(_staying: object, _ahead: object, arriving: list[object], _renaming: object) -> list[object]:
+    return arriving
+
+
+def _no_moment(*_of: object) -> bool:
+    return False
+
+
+async def _faults(databases: Databases, acts: list[Act]) -> list[str]:
+    async with databases.fresh(Dialect.SQLITE) as url, opened(url):
+        return (await through(acts)).oracle.faults
+
+
 async def _never_realigned(series: EventRepeater, **how: object) -> list[Event]:
     return await sync_future_events(series, **{**how, "realign_schedule": False})  # type: ignore[arg-type]
 
@@ -83,13 +111,36 @@ async def _never_realigned(series: EventRepeater, **how: object) -> list[Event]:
 def test_a_copy_that_lacks_a_mechanism_is_found(
     databases: Databases, *, owner: object, name: str, instead: Break, acts: list[Act], words: str
 ) -> None:
-    async def _lived() -> list[str]:
-        async with databases.fresh(Dialect.SQLITE) as url, opened(url):
-            return (await through(acts)).oracle.faults
-
-    whole = asyncio.run(_lived())
+    whole = asyncio.run(_faults(databases, acts))
     with patch.object(owner, name, instead):
-        broken = asyncio.run(_lived())
+        broken = asyncio.run(_faults(databases, acts))
+
+    assert whole == []
+    assert any(words in fault for fault in broken), broken[:3]
+
+
+@pytest.mark.parametrize(
+    ("lacks", "acts", "words"),
+    [
+        pytest.param(
+            {(realigning, "_renamed"): _none_renamed, (realigning, "_beside"): _all_of_them,
+             (generate, "_holds_its_moment"): _no_moment},
+            [Act(Kind.OPEN, 4), Act(Kind.EDIT, 12)], "of one series all begin", id="another name of a moment",
+        ),
+        pytest.param(
+            {(realigning, "_cancelled_dates"): _no_dates, (generate, "_cancelled_dates"): _no_dates_stored},
+            [Act(Kind.CANCEL, 4), Act(Kind.EDIT, 8)], "came back by an edit", id="what was cancelled returns",
+        ),
+    ],
+)  # fmt: skip
+def test_a_copy_that_lacks_a_rule_of_planning_and_making_is_found(
+    databases: Databases, *, lacks: Mapping[tuple[object, str], Break], acts: list[Act], words: str
+) -> None:
+    whole = asyncio.run(_faults(databases, acts))
+    with ExitStack() as stack:
+        for (owner, name), instead in lacks.items():
+            stack.enter_context(patch.object(owner, name, instead))
+        broken = asyncio.run(_faults(databases, acts))
 
     assert whole == []
     assert any(words in fault for fault in broken), broken[:3]
