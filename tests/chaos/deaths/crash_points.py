@@ -8,7 +8,7 @@ nothing of them.
 import functools
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from signal import SIGKILL, SIGSTOP, Signals
@@ -19,17 +19,23 @@ import aiohttp
 from tortoise.backends.asyncpg.client import AsyncpgDBClient, TransactionWrapper
 from tortoise.backends.sqlite.client import SqliteClient
 
+from bot.changes import series_skips, series_split, series_sync
+from bot.changes.event_time import EventTimes
+from bot.changes.series_edit import SeriesEditing
+from bot.changes.series_skips import SeriesSkips
+from bot.changes.series_split import SeriesSplitting
 from bot.delivery.channel_poster import ChannelPoster
 from bot.delivery.guild_calendar import GuildCalendar
+from bot.delivery.member_roles import MemberRoles
 from bot.dm_queue.breaker_record import BreakerRecord
 from bot.dm_queue.channel_book import DmChannelBook
 from bot.dm_queue.fan_out import FanOuts
 from bot.dm_queue.worker import DmWorker
 from bot.events import generate, lifecycle
-from bot.events.signups import sign_up
+from bot.events.signups import sign_up, waiting_line
 from bot.leases import fan_out_rows, ledger
 from bot.leases.instances import InstanceRegister
-from bot.leases.keys import EVENT_REPOST, NATIVE_EVENT, OPS_NOTE, SIDE_POSTS, MessageKey
+from bot.leases.keys import EVENT_REPOST, NATIVE_EVENT, OPS_NOTE, PROMOTION, SIDE_POSTS, TIME_CHANGED, MessageKey
 from bot.leases.parents import ParentLeases
 from bot.leases.recorder import OutcomeRecorder
 from bot.leases.send_once import OneWayOut
@@ -60,11 +66,19 @@ class Step:
     befalls: Signals = SIGKILL
 
 
+# The events that a change is about, whose own messages have names of their own.
+_CHANGED: set[int] = set()
+PROMOTED, NEW_TIME = "promotion", "new time DM"
+DIRECT = ("child", PROMOTED, NEW_TIME)
+"""The kinds of messages that go to one person."""
+
+_TO_ONE = {PROMOTION: PROMOTED, TIME_CHANGED: NEW_TIME}
 _KINDS = {
     ANNOUNCEMENT.log_source: "post",
     EVENT_REPOST: "repost",
     NATIVE_EVENT: "native",
     OPS_NOTE: "note",
+    TIME_CHANGED: "new time",
     **dict.fromkeys(SIDE_POSTS, "side post"),
 }
 
@@ -72,14 +86,24 @@ _KINDS = {
 def kind_of(key: MessageKey) -> str:
     """Return the kind of message in the words of the places."""
     if key.recipient_id:
-        return "child"
-    return _KINDS.get(key.source, "parent")
+        return _TO_ONE.get(key.source, "child")
+    return _old(_KINDS.get(key.source, "parent"), key.source_id)
+
+
+def _old(kind: str, event_id: int) -> str:
+    """Return the kind of what is about an event, another one where that is about to be changed."""
+    return f"old {kind}" if event_id in _CHANGED and kind in {"post", "native", EDIT} else kind
 
 
 class CrashPoints:
-    """Counts the places that this process passes, and lets its steps befall it, one after another."""
+    """
+    Counts the places that this process passes, and lets its steps befall it, one after another.
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    ``changed``: the events whose posts, edits and places in the server's list are called old ones.
+    """
+
+    def __init__(self, steps: Sequence[Step], *, changed: Collection[int] = ()) -> None:
+        _CHANGED.update(changed)
         self._steps = list(steps)
         self._passed: Counter[str] = Counter()
 
@@ -167,6 +191,12 @@ def _generating(place: str) -> Told:
     return lambda *_: place if _DOING.get() == GENERATION else None
 
 
+def _doing(place: str) -> Told:
+    return lambda *_: f"{place}: {_DOING.get()}"
+
+
+# What an admin confirmed is done by one of these.
+_CHANGES = (SeriesEditing, SeriesSplitting, SeriesSkips, EventTimes)
 # Every statement of both databases goes through one of these.
 _CLIENTS = (SqliteClient, AsyncpgDBClient)
 _STATEMENTS = ("execute_query", "execute_query_dict", "execute_insert", "execute_many")
@@ -199,8 +229,8 @@ _WRAPPED: tuple[tuple[Any, str, Told | None, Told | None], ...] = (
         lambda lease, *_: _held(lease, "finish"),
         lambda lease, *_: _held(lease, "finishing"),
     ),
-    (FanOuts, "_finish", None, _at("finished: parent")),
-    (ParentLeases, "drop", _at("drop: parent"), _at("dropped: parent")),
+    (FanOuts, "_finish", None, lambda _, running, *__: _held(running.lease, "finished")),
+    (ParentLeases, "drop", lambda _, lease: _held(lease, "drop"), lambda _, lease, __: _held(lease, "dropped")),
     (OneWayOut, "fence", None, lambda _, row, lease: _row(row, "fenced") if lease is not None else None),
     (
         Sweeper,
@@ -221,12 +251,31 @@ _WRAPPED: tuple[tuple[Any, str, Told | None, Told | None], ...] = (
     (BreakerRecord, "closed", None, _at("started")),
     *((client, name, None, _at("statement")) for client in _CLIENTS for name in _STATEMENTS),
     *((wrapper, "commit", _at("commit"), _at("committed")) for wrapper in _TRANSACTIONS),
+    *((client, name, None, _doing("statement")) for client in _CLIENTS for name in _STATEMENTS),
+    *((wrapper, "commit", _doing("commit"), _doing("committed")) for wrapper in _TRANSACTIONS),
+    *((owner, "_apply", None, _doing("changed")) for owner in _CHANGES),
+    (series_sync, "withdraw_all", None, _at("withdrawn")),
+    (series_split, "_take_over", None, _at("taken over")),
+    (sign_up, "fill_places", None, lambda *args: "moving up" if args[-1] else None),
+    (waiting_line, "fill_places", _at("offers ended"), _at("next asked")),
+    (MemberRoles, "give_role", None, _at("answered: role")),
+    (MemberRoles, "take_role", None, _at("answered: role taken")),
     (DmWorker, "stop", _at("stopping"), _at("queue emptied")),
     (InstanceRegister, "leave", _at("leave"), _at("left")),
 )
 _DOINGS: tuple[tuple[Any, str, Callable[..., str]], ...] = (
     (OneWayOut, "report_once", lambda _, key: kind_of(key)),
     (ChannelPoster, "open_dm", lambda *_: OPENING),
-    (PostUpkeep, "_edit", lambda *_: EDIT),
+    (PostUpkeep, "_edit", lambda _, event, *__: _old(EDIT, event.id)),
+    (GuildCalendar, "remove", lambda *_: "removal"),
+    (SeriesEditing, "_apply", lambda *_: "realign"),
+    (SeriesSplitting, "_apply", lambda *_: "split"),
+    (SeriesSkips, "_apply", lambda _, __, question, *___: "skip" if question is series_skips._SKIP else "return"),
+    (EventTimes, "_apply", lambda *_: "move"),
+    (lifecycle, "end_offers", lambda *_: "offers"),
+    # Before somebody is offered a place, in the midst of their message.
+    (MemberRoles, "has_left", lambda *_: "looking whether somebody left"),
+    (MemberRoles, "give_role", lambda *_: "role"),
+    (MemberRoles, "take_role", lambda *_: "role taken"),
     (generate, "generate_events_for_repeater", lambda *_: GENERATION),
 )

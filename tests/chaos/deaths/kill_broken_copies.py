@@ -13,6 +13,7 @@ from bot.leases.ledger import Claim, HeldRow, Lease
 from bot.leases.ports import Delivered
 from bot.leases.staleness import Holder, SweepOptions
 from bot.transactions import fetch
+from tests.chaos.deaths import broken_changes
 
 _FENCES = (" AND lease_token = $2", " AND COALESCE(lease_token, '') = $2")
 
@@ -127,4 +128,8 @@ BROKEN_COPIES: Mapping[str, Callable[[], None]] = {
     "no child rows": _without_child_rows,
     "no minute": _without_minute,
     "deaths unseen": _without_deaths,
+    "changes in pieces": broken_changes.in_pieces,
+    "open leases overlooked": broken_changes.open_leases_overlooked,
+    "announced once cancelled": broken_changes.announced_once_cancelled,
+    "roles noted first": broken_changes.roles_noted_first,
 }

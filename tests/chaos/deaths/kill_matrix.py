@@ -25,10 +25,13 @@ _SEEDS_FOR_ALL_POINTS = 5
 _LANES = 2
 
 
-def units(seed: int) -> Iterator[Unit]:
-    """Yield the kills of one seed: a fifth of the points, each under one of the windows."""
+def units(seed: int, only: str = "") -> Iterator[Unit]:
+    """Yield the kills of one seed: a fifth of the points, each under one of the windows; ``only`` as in a share."""
     for place, point in enumerate(POINTS):
-        if place % _SEEDS_FOR_ALL_POINTS == seed % _SEEDS_FOR_ALL_POINTS:
+        if (
+            any(words in point.name for words in only.split("|"))
+            and place % _SEEDS_FOR_ALL_POINTS == seed % _SEEDS_FOR_ALL_POINTS
+        ):
             turn = place // _SEEDS_FOR_ALL_POINTS + seed // _SEEDS_FOR_ALL_POINTS
             yield Unit(seed, point, WINDOWS[turn % len(WINDOWS)])
 
@@ -62,11 +65,12 @@ def tried(share: Share, kills: Sequence[Unit], *, broken: str | None = None) -> 
 def run(share: Share) -> Figures:
     """Return what the share's seeds come to; what was run once for one of the two promises is kept for the other."""
     assert share.dialect is not None
-    kept = share.databases.folder / f"kills-{share.dialect.value}-{share.seeds[0]}-{share.seeds[-1]}"
+    name = f"kills-{share.dialect.value}-{share.seeds[0]}-{share.seeds[-1]}-{share.only}"
+    kept = share.databases.folder / name.replace("/", " ")
     if kept.exists():
         found: Figures = pickle.loads(kept.read_bytes())  # noqa: S301 -- our own, written below
         return found
-    figures = tried(share, [unit for seed in share.seeds for unit in units(seed)])
+    figures = tried(share, [unit for seed in share.seeds for unit in units(seed, share.only)])
     kept.write_bytes(pickle.dumps(figures))
     return figures
 

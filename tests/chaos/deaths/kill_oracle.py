@@ -16,9 +16,11 @@ from models.event_signup import EventSignup
 from models.ops_note import OpsNote
 from models.states import EventState, SignupStatus
 from tests.builders import derived_due, stored_due
+from tests.chaos.deaths.kill_stories import Place
+from tests.chaos.deaths.kill_stub import KillStub
 from tests.chaos.deaths.kill_world import PRESSER, SOON, World, marker_of, visible
 from tests.chaos.proof import Figures
-from tests.wire.discord_stub import CHANNEL, DiscordStub
+from tests.wire.discord_stub import CHANNEL
 
 _POSTS = (ANNOUNCEMENT.log_source, EVENT_REPOST)
 RESEND_AFTER = dt.timedelta(seconds=60)
@@ -41,7 +43,7 @@ class History:
     """
     What befell one world: its deaths, and when the life that healed it began; ``taken_over``: by another's.
 
-    ``polled_from``: when that life first looked for what is due.
+    ``polled_from``: when that life first looked for what is due. ``answered``: everybody who did something was.
     """
 
     deaths: list[Death]
@@ -51,10 +53,12 @@ class History:
     answered: bool
 
 
-async def judged(world: World, stub: DiscordStub, history: History) -> Figures:
+async def judged(world: World, stub: KillStub, history: History) -> Figures:
     """Return what one world came to; its faults without the seed."""
     await world.expect()
-    figures = Figures(runs=1, attempted=len(world.expected))
+    await world.story.settle(stub, discord_ahead_by=world.discord_ahead_by)
+    world.expected |= world.story.expected
+    figures = Figures(runs=1, attempted=len(world.expected), faults=list(world.story.faults))
     rows = await DiscordMessageLog.all()
     _judge_messages(figures, world, stub, rows, history)
     _judge_rest(figures, world, rows)
@@ -69,7 +73,7 @@ def _key(row: DiscordMessageLog) -> MessageKey:
 
 
 def _judge_messages(
-    figures: Figures, world: World, stub: DiscordStub, rows: list[DiscordMessageLog], history: History
+    figures: Figures, world: World, stub: KillStub, rows: list[DiscordMessageLog], history: History
 ) -> None:
     seen = visible(stub)
     sent = {_key(row): row.discord_message_id for row in rows if row.success}
@@ -92,9 +96,22 @@ def _judge_messages(
             figures.faults.append(f"{key} is visible {copies} times, and recorded as {reasons.get(key, key in sent)}")
         elif ids and ids[0] != sent[key]:
             figures.faults.append(f"{key} is message {ids[0]}, and recorded as {sent[key]}")
+    _judge_possible(figures, world, seen, rows)
     for place, ids in seen.items():
         figures.unexpected += len(ids)
         figures.faults.append(f"{len(ids)} unexpected in {place}")
+
+
+def _judge_possible(
+    figures: Figures, world: World, seen: dict[Place, list[int]], rows: list[DiscordMessageLog]
+) -> None:
+    """Judge what may be visible, and take it off what was ``seen``: once at most, and recorded if it is."""
+    sent = {_key(row): row.discord_message_id for row in rows if row.success}
+    for place, key in world.story.possible.items():
+        ids = seen.pop(place, [])
+        figures.duplicated += len(ids) > 1
+        if ids != ([sent[key]] if key in sent else []):
+            figures.faults.append(f"{key} is visible as {ids}, and recorded as {sent.get(key)}")
 
 
 def is_recorded(world: World, history: History, key: MessageKey, reason: str | None) -> bool:
@@ -120,7 +137,7 @@ def _judge_rest(figures: Figures, world: World, rows: list[DiscordMessageLog]) -
 
 
 async def _judge_events(figures: Figures, world: World, rows: list[DiscordMessageLog]) -> None:
-    made = sorted([event.scheduled_at for event in await Event.filter(series_id__not_isnull=True)])
+    made = sorted([event.scheduled_at for event in await Event.filter(series_id=world.series_id)])
     if made != list(world.slots):
         figures.faults.append(f"the series has {len(made)} events instead of {len(world.slots)}")
     if await stored_due() != await derived_due():
@@ -130,7 +147,8 @@ async def _judge_events(figures: Figures, world: World, rows: list[DiscordMessag
         if event.announcement_message_id != posts[event.id]:
             figures.faults.append(f"event {event.id} does not know its post")
     native_id = (await Event.get(id=world.listed_id)).discord_scheduled_event_id
-    if [native_id] != [row.discord_message_id for row in rows if row.success and row.source == NATIVE_EVENT]:
+    listed = [row for row in rows if row.success and row.source == NATIVE_EVENT and row.source_id == world.listed_id]
+    if [native_id] != [row.discord_message_id for row in listed]:
         figures.faults.append(f"event {world.listed_id} does not know its place in the server's list")
     moves = await AuditLog.filter(action="event.edit", subject_id=world.soon_id).count()
     if (await Event.get(id=world.soon_id)).state is not EventState.IN_PROGRESS or moves != 1:
@@ -141,25 +159,24 @@ async def _judge_events(figures: Figures, world: World, rows: list[DiscordMessag
         figures.faults.append(f"{notes} notes tell of what was missed")
 
 
-async def _judge_press(figures: Figures, world: World, stub: DiscordStub, history: History) -> None:
+async def _judge_press(figures: Figures, world: World, stub: KillStub, history: History) -> None:
     pressed = await EventSignup.filter(event_id=world.announced_id, user_id=PRESSER)
     if not history.answered or [row.status for row in pressed] != [SignupStatus.SIGNED_UP]:
-        figures.faults.append(f"who pressed has {len(pressed)} rows, answered: {history.answered}")
+        figures.faults.append(f"who pressed has {len(pressed)} rows, all are answered: {history.answered}")
     for message in stub.messages[CHANNEL]:
         if marker_of(message) == f"#{world.announced_id}" and f"<@{PRESSER}>" not in str(message["embeds"]):
             figures.faults.append("the post does not show who pressed")
 
 
-def _measure(
-    figures: Figures, world: World, stub: DiscordStub, rows: list[DiscordMessageLog], history: History
-) -> None:
+def _measure(figures: Figures, world: World, stub: KillStub, rows: list[DiscordMessageLog], history: History) -> None:
     ends = [row.finished_at for row in rows if row.finished_at is not None]
     since = history.deaths[-1].at if history.taken_over and history.deaths else history.healed_from
     took = max([dt.timedelta(0), *(end - since for end in ends)])
     figures.sample(TAKE_OVER if history.taken_over else RESTART, took.total_seconds())
+    about = world.expected | world.story.possible
     for death in history.deaths:
         for asked in stub.asked:
-            key = world.expected.get((asked.channel_id, marker_of(asked.body)))
+            key = about.get((asked.channel_id, marker_of(asked.body)))
             at = asked.at - world.discord_ahead_by
             if key in death.open and at > death.at:
                 waited = at - death.open[key]
@@ -169,10 +186,11 @@ def _measure(
     _measure_repeats(figures, world, stub, history)
 
 
-def _measure_repeats(figures: Figures, world: World, stub: DiscordStub, history: History) -> None:
+def _measure_repeats(figures: Figures, world: World, stub: KillStub, history: History) -> None:
     asked_at: dict[MessageKey, list[dt.datetime]] = {}
+    about = world.expected | world.story.possible
     for asked in stub.asked:
-        if (key := world.expected.get((asked.channel_id, marker_of(asked.body)))) is not None:
+        if (key := about.get((asked.channel_id, marker_of(asked.body)))) is not None:
             asked_at.setdefault(key, []).append(asked.at - world.discord_ahead_by)
     for key, waited in repeats(asked_at, [death.at for death in history.deaths]):
         figures.sample(REPEAT, waited.total_seconds())

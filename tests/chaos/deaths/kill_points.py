@@ -1,49 +1,10 @@
-"""
-The points at which the kill matrix kills: each is a place in the life of a process, and what led to it.
-
-The words of the places are those of :mod:`tests.chaos.deaths.crash_points`.
-"""
+"""The points at which the kill matrix kills, and where a successor may die once more."""
 
 import datetime as dt
-from dataclasses import dataclass
-from signal import SIGKILL, SIGSTOP
 
-from tests.chaos.deaths.crash_points import Step
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """
-    One named point; ``place``: where the process dies.
-
-    ``after``: it is the successor that dies, of a process that died there; ``pause``: how long after, None: by chance
-    of the seed. ``stops``: the process is told to stop in the middle of its work. ``most``: up to which passing of the
-    place, by chance of the seed. ``hangs``: the process is not killed but stands still, and wakes while its successor
-    reads the history.
-    """
-
-    name: str
-    place: str
-    after: str | None = None
-    pause: dt.timedelta | None = None
-    stops: bool = False
-    most: int = 1
-    hangs: bool = False
-
-    def step(self, nth: int) -> Step:
-        """Return what befalls the process."""
-        return Step((self.place,), nth, SIGSTOP if self.hangs else SIGKILL)
-
-    @property
-    def once_awake(self) -> Step:
-        """What a process that hung dies at: whatever becomes of the attempt that it was at."""
-        return Step((f"accepted: {self.kind}", f"reported: {self.kind}", "swept"))
-
-    @property
-    def kind(self) -> str:
-        """The kind of message that the place is about."""
-        return self.place.rpartition(": ")[2]
-
+from tests.chaos.deaths import kill_change_points
+from tests.chaos.deaths.kill_change_points import CHANGE_POINTS
+from tests.chaos.deaths.kill_point import Point
 
 _PAST_ITS_BEGIN = dt.timedelta(minutes=4)
 """After this the event that begins in the midst of it all has begun."""
@@ -134,6 +95,7 @@ POINTS: tuple[Point, ...] = (
     Point("any: before a commit", "commit", most=12),
     Point("any: after a commit", "committed", most=12),
     Point("any: before a commit of the successor", "commit", after="claimed: post", most=10),
+    *CHANGE_POINTS,
 )
 
 # Where a successor may die once more; a place that it does not pass leaves it alive.
@@ -142,3 +104,8 @@ SECOND_DEATHS = (
     "released: post", "claimed: parent", "claimed: child", "accepted: child", "accepted: side post", "recorded: child",
     "finish: parent", "pressed", "accepted: repost", "accepted: note",
 )  # fmt: skip
+
+
+def second_deaths(point: Point) -> tuple[str, ...]:
+    """Return where the successor of a process that died at this point may die."""
+    return SECOND_DEATHS if point.story is None else (*SECOND_DEATHS, *kill_change_points.SECOND_DEATHS)

@@ -19,13 +19,16 @@ from bot.bootstrap import ServiceOptions
 from bot.scheduling import bodies
 from tests.chaos.deaths import kill_world
 from tests.chaos.deaths.common_clock import CommonClock
-from tests.chaos.deaths.crash_points import Step
+from tests.chaos.deaths.crash_points import DIRECT, Step
+from tests.chaos.deaths.kill_deeds import Deed, DeedKind
 from tests.chaos.deaths.kill_oracle import Death, History, judged
-from tests.chaos.deaths.kill_points import SECOND_DEATHS, Point
+from tests.chaos.deaths.kill_point import Point
+from tests.chaos.deaths.kill_points import second_deaths
+from tests.chaos.deaths.kill_stub import KillStub
 from tests.chaos.deaths.kill_world import PRESSER, World
-from tests.chaos.deaths.killed_process import Life, PressAhead, live
+from tests.chaos.deaths.killed_process import Life, live
 from tests.chaos.proof import Figures, Share
-from tests.wire.discord_stub import CHANNEL, DiscordStub, running_stub
+from tests.wire.discord_stub import CHANNEL, running_stub
 
 _START = dt.datetime(2026, 3, 1, 9, 0, tzinfo=dt.UTC)
 # Past the bounds of R2, so that what comes too late shows as late and not as lost.
@@ -33,6 +36,7 @@ _RESTART_HORIZON, _TAKE_OVER_HORIZON = dt.timedelta(seconds=135), dt.timedelta(s
 _KILLED_LIFE = dt.timedelta(seconds=100)
 _PRESS_AFTER = dt.timedelta(seconds=5)
 _STOP_AFTER = dt.timedelta(milliseconds=300)
+_PRESS = "press"
 # Whose ids and Dates are not of the bot's own time, in seconds.
 _DISCORD_AHEAD_BY = (-3600, -20, -3, 0, 0, 3, 20, 3600)
 # Of real time, for a machine that is busy with other things.
@@ -77,8 +81,10 @@ class Matrix:
         self._clock.set(_START + dt.timedelta(seconds=chance.randrange(3 * 3600)))
         await kill_world.empty()
         ahead_by = dt.timedelta(seconds=chance.choice(_DISCORD_AHEAD_BY))
-        stub = DiscordStub(now=lambda: self._clock.now() + ahead_by, nonce_window=unit.window)
+        stub = KillStub(now=lambda: self._clock.now() + ahead_by, nonce_window=unit.window)
         world = await World.made(chance, stub, now=self._clock.now(), discord_ahead_by=ahead_by)
+        if unit.point.story is not None:
+            world.story = await unit.point.story.begun(stub, now=self._clock.now())
         run = _Run(self, stub, world, unit.point, chance)
         async with running_stub(stub, middlewares=[run.wake_the_hung]):
             try:
@@ -97,7 +103,7 @@ class Matrix:
         """Let virtual time go by in which no process lives."""
         self._clock.advance(span)
 
-    def begin(self, stub: DiscordStub, life: Life) -> BaseProcess:
+    def begin(self, stub: KillStub, life: Life) -> BaseProcess:
         """Start one life."""
         whole = replace(
             life,
@@ -143,7 +149,7 @@ class UnitBrokenError(Exception):
 class _Run:
     """One world through its deaths to its rest."""
 
-    def __init__(self, matrix: Matrix, stub: DiscordStub, world: World, point: Point, chance: random.Random) -> None:
+    def __init__(self, matrix: Matrix, stub: KillStub, world: World, point: Point, chance: random.Random) -> None:
         self._matrix = matrix
         self._stub = stub
         self._world = world
@@ -164,7 +170,7 @@ class _Run:
         if not (point.hangs or point.after or self._chance.random() < 0.75):
             self._matrix.wait(self._pause())
             healed_from = self._matrix.now
-            again = Step((self._chance.choice(SECOND_DEATHS),))
+            again = Step((self._chance.choice(second_deaths(point)),))
             if not await self._live("one", _RESTART_HORIZON, (again,)):
                 return await self._judged(healed_from, taken_over=False)
         return await self._healed(taken_over=point.hangs or self._chance.random() < 0.3)
@@ -187,7 +193,7 @@ class _Run:
     async def _judged(
         self, healed_from: dt.datetime, *, taken_over: bool, polled_from: dt.datetime | None = None
     ) -> Figures:
-        answered = "press" in self._stub.deferred
+        answered = {_PRESS, *(one.token for one in self._world.story.deeds)} <= self._stub.deferred.keys()
         history = History(self._deaths, healed_from, polled_from or healed_from, taken_over, answered)
         return await judged(self._world, self._stub, history)
 
@@ -208,7 +214,13 @@ class _Run:
         rested = {name: period * self._chance.random() for name, period in periods.items()}
         # Hourly; here it is about to come, so that what it is to do is seen before the end.
         rested[bodies.GENERATE_UPCOMING_EVENTS] = _PERIODS.generate_every - _PERIODS.sweep_every * self._chance.random()
-        return rested
+        periods = {
+            bodies.OPEN_SCHEDULED_SIGNUPS: _PERIODS.state_every,
+            bodies.TELL_PROMOTIONS: _PERIODS.poll,
+            bodies.TELL_TIME_CHANGES: _PERIODS.sync_every,
+            bodies.SYNC_ATTENDEE_ROLES: _PERIODS.sync_every,
+        }
+        return rested | {name: period * self._chance.random() for name, period in periods.items()}
 
     async def _dies(self, step: Step, *, stops: bool = False) -> None:
         if not await self._live("one", _KILLED_LIFE, (step,), stops_after=_STOP_AFTER if stops else None):
@@ -231,7 +243,7 @@ class _Run:
         channel = request.match_info.get("channel", "")
         is_dm = channel != str(CHANNEL)
         is_history = request.method == "GET" and request.path.endswith("/messages")
-        is_meant = is_history and is_dm == (self._point.kind == "child")
+        is_meant = is_history and is_dm == (self._point.kind in DIRECT)
         if self._point.kind == "native":
             is_meant = request.method == "GET" and request.path.endswith("/scheduled-events")
         if self._hung is not None and is_meant:
@@ -260,10 +272,11 @@ class _Run:
         return was_killed
 
     def _life(self, name: str, span: dt.timedelta, steps: tuple[Step, ...]) -> Life:
-        now, nowhere = self._matrix.now, Path()
-        press = PressAhead(now + _PRESS_AFTER, self._world.announced_id, PRESSER, "press")
-        presses = () if press.token in self._stub.deferred else (press,)
-        return Life("", nowhere, "", name, now + span, nowhere, steps, presses)
+        nowhere, story = Path(), self._world.story
+        press = Deed(DeedKind.SIGN_UP, _PRESS, self._world.announced_id, _PRESS_AFTER, user_id=PRESSER)
+        # Whoever got no answer does it again.
+        deeds = tuple(one for one in (press, *story.deeds) if one.token not in self._stub.deferred)
+        return Life("", nowhere, "", name, self._matrix.now + span, nowhere, steps, deeds, story.changed)
 
 
 def _state_of(process: BaseProcess) -> str:

@@ -23,6 +23,7 @@ from models.event import Event
 from models.ops_note import OpsNote
 from models.states import EventState, Frequency
 from tests.builders import DAY, HOUR, make_event, make_guild, make_series
+from tests.chaos.deaths.kill_stories import Place, Story
 from tests.people import REQUIRED_FIELD, sign_up
 from tests.wire.discord_stub import CHANNEL, GUILD, OPS, DiscordStub, dm_channel
 
@@ -38,9 +39,6 @@ _ASKED: tuple[tuple[FanOutReminder, dict[str, Any]], ...] = (
 SOON = dt.timedelta(seconds=90)
 """After this the one event begins that is to be announced before."""
 
-Place = tuple[int, str]
-"""A channel, and the marker of a message in it; the server itself, and that of an event in its list."""
-
 
 async def empty() -> None:
     """Remove every row of the open database."""
@@ -54,7 +52,7 @@ async def empty() -> None:
 
 @dataclass(slots=True)
 class World:
-    """The rows of one unit, and what is to become of them."""
+    """The rows of one unit, and what is to become of them; ``story``: what there is beside them, often nothing."""
 
     begun: dt.datetime
     discord_ahead_by: dt.timedelta
@@ -67,6 +65,8 @@ class World:
     closed: int
     slots: tuple[dt.datetime, ...]
     listed_id: int = 0
+    series_id: int = 0
+    story: Story = field(default_factory=Story)
     expected: dict[Place, MessageKey] = field(default_factory=dict)
 
     @classmethod
@@ -98,7 +98,7 @@ class World:
         stub.messages[dm_channel(known)] = []
         await DmChannel.create(user_id=known, channel_id=dm_channel(known), opened_at=now)
         first = (now + 6 * HOUR).replace(second=0, microsecond=0)
-        await make_series(
+        series = await make_series(
             now=now,
             guild_id=GUILD,
             frequency=Frequency.DAILY,
@@ -112,12 +112,12 @@ class World:
         stub.closed_dms = {closed}
         slots = tuple(first + day * DAY for day in range(_SERIES_DAYS))
         known_ids = (announced.id, soon.id, deleted.id, asked.id)
-        return cls(now, discord_ahead_by, *known_ids, reminder, people, closed, slots, listed.id)
+        return cls(now, discord_ahead_by, *known_ids, reminder, people, closed, slots, listed.id, series.id)
 
     async def expect(self) -> None:
         """Read which messages there must be by now."""
         due = [self.announced_id, self.soon_id]
-        due += [one.id for one in await Event.filter(series_id__not_isnull=True, scheduled_at=self.slots[0])]
+        due += [one.id for one in await Event.filter(series_id=self.series_id, scheduled_at=self.slots[0])]
         for event_id in due:
             place = (CHANNEL, markers.mark(markers.ANNOUNCEMENT, event_id))
             self.expected[place] = MessageKey(ANNOUNCEMENT.log_source, event_id)

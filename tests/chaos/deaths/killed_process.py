@@ -2,8 +2,8 @@
 One process of the kill matrix: the bot's own client and services, on a time that it moves itself, until it dies.
 
 It is forked off a server that has imported everything already, so that a death costs no start of Python. What reaches
-Discord goes over a socket; only the gateway is left out: the one server is put into the cache, and a press is handed to
-the sign-ups.
+Discord goes over a socket; only the gateway is left out: the one server is put into the cache, and what people
+do is handed to the services.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ import traceback
 import zoneinfo
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -26,11 +27,11 @@ from bot import client
 from bot.client import TocsinBot, point_to
 from bot.clock import InjectedLeaseClock
 from bot.database import MODEL_MODULES, opened
-from bot.events.signups.rules import Press
 from tests.chaos.deaths.common_clock import CommonClock
 from tests.chaos.deaths.crash_points import CrashPoints, Step
 from tests.chaos.deaths.hand_driven_loops import HandDrivenLoops, Happening
 from tests.chaos.deaths.kill_broken_copies import BROKEN_COPIES
+from tests.chaos.deaths.kill_deeds import Deed, do
 from tests.wire.discord_stub import GUILD
 
 # Imported by the server already, which otherwise each child would do again: the ORM imports them when it is opened.
@@ -39,17 +40,6 @@ for _name in (*MODEL_MODULES, "bot.sqlite_client", "bot.asyncpg_client"):
 
 # No answer of the stub takes long; a machine that is busy may.
 _PATIENCE = dt.timedelta(minutes=1)
-_SIGN_UP = Press.SIGN_UP
-
-
-@dataclass(frozen=True, slots=True)
-class PressAhead:
-    """A press of Sign up that somebody makes while the process lives; ``token``: what its answer comes under."""
-
-    at: dt.datetime
-    event_id: int
-    user_id: int
-    token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +47,10 @@ class Life:
     """
     One life of a process, up to ``until`` or the last of its ``steps``.
 
-    ``rested``: how long ago its loops made their last pass, for one that has been there all along; ``stops_at``: it is
-    told to stop then. ``broken``: which copy of the bot it is, None: the bot itself. ``report``: where it says what
-    ended it, if it was not killed.
+    ``deeds``: what people do while it lives. ``changed``: the events whose messages have names of their own among the
+    places. ``rested``: how long ago its loops made their last pass, for one that has been there all along;
+    ``stops_at``: it is told to stop then. ``broken``: which copy of the bot it is, None: the bot itself. ``report``:
+    where it says what ended it, if it was not killed.
     """
 
     url: str
@@ -69,7 +60,8 @@ class Life:
     until: dt.datetime
     report: Path
     steps: tuple[Step, ...] = ()
-    presses: tuple[PressAhead, ...] = ()
+    deeds: tuple[Deed, ...] = ()
+    changed: frozenset[int] = frozenset()
     rested: Mapping[str, dt.timedelta] = field(default_factory=dict)
     stops_at: dt.datetime | None = None
     broken: str | None = None
@@ -94,7 +86,7 @@ class _Living:
     def __init__(self, life: Life) -> None:
         self._life = life
         self._clock = CommonClock(life.clock)
-        self._points = CrashPoints(life.steps)
+        self._points = CrashPoints(life.steps, changed=life.changed)
 
     async def live(self) -> None:
         life = self._life
@@ -127,22 +119,16 @@ class _Living:
             for body in bot.services.bodies:
                 bot.services.agenda._moments.pop(body.name, None)
         loops = HandDrivenLoops(bot.services, self._clock, rested=life.rested)
-        presses = [Happening(one.at, lambda one=one: self._press(bot, one)) for one in life.presses]  # type: ignore[misc]
-        await loops.run_until(life.stops_at or life.until, presses)
+        begun = self._clock.now()
+        deeds = [Happening(begun + one.after, partial(self._do, bot, one)) for one in life.deeds]
+        await loops.run_until(life.stops_at or life.until, deeds)
 
-    async def _press(self, bot: TocsinBot, press: PressAhead) -> None:
-        answer = await bot.services.signups.press(
-            _SIGN_UP,
-            press.event_id,
-            guild_id=GUILD,
-            user_id=press.user_id,
-            role_ids=frozenset(),
-            now=self._clock.now(),
-        )
+    async def _do(self, bot: TocsinBot, deed: Deed) -> None:
+        answer = await do(deed, bot.services, now=self._clock.now())
         route = discord.http.Route(
             "POST",
             "/interactions/{interaction_id}/{interaction_token}/callback",
             interaction_id=1,
-            interaction_token=press.token,
+            interaction_token=deed.token,
         )
-        await bot.http.request(route, json={"type": 4, "data": {"content": answer.sentence}})
+        await bot.http.request(route, json={"type": 4, "data": {"content": answer}})
