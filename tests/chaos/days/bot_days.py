@@ -23,8 +23,9 @@ from bot.log import configure_logging
 from bot.migrating import migrate
 from bot.transactions import Dialect
 from tests.chaos.days.bot_day import BotDay
+from tests.chaos.days.day_changes import plan_changed_day
 from tests.chaos.days.day_oracle import Oracle, Verdict
-from tests.chaos.days.day_plan import Act, DayPlan, plan_day, read_plan
+from tests.chaos.days.day_plan import Act, DayPlan, read_plan
 from tests.chaos.days.day_record import DayRecord
 from tests.chaos.days.shrink import shrink
 from tests.chaos.proof import Figures, Finding, Proof, Share, none_of
@@ -109,7 +110,7 @@ def _kinds(verdict: Verdict) -> set[str]:
 
 def run(share: Share) -> Figures:
     """Live the days of a share."""
-    return run_days(share, plan_day)
+    return run_days(share, plan_changed_day)
 
 
 def judge(figures: Figures) -> list[Finding]:
@@ -162,7 +163,7 @@ def main() -> int:
     parser.add_argument("--database", type=Dialect, choices=list(Dialect), default=Dialect.SQLITE)
     parser.add_argument("--shrink", action="store_true", help="shorten a day that fails")
     asked = parser.parse_args()
-    plan = read_plan(asked.replay.read_text(encoding="utf-8")) if asked.replay else plan_day(asked.seed)
+    plan = read_plan(asked.replay.read_text(encoding="utf-8")) if asked.replay else plan_changed_day(asked.seed)
     with throw_away() if asked.database is Dialect.POSTGRES else _only_sqlite() as databases:
         record = live(plan, asked.database, databases)
         verdict = Oracle(record).judge()

@@ -53,6 +53,17 @@ class ActKind(StrEnum):
     MOVE = "move"
     PAUSE = "pause"
     RESUME = "resume"
+    EDIT_SERIES = "edit_series"
+    SPLIT = "split"
+    DELETE_SERIES = "delete_series"
+    SKIP = "skip"
+    UNSKIP = "unskip"
+    EXTRA = "extra"
+    EDIT_EVENT = "edit_event"
+    MOVE_EVENT = "move_event"
+    REMOVE = "remove"
+    ANSWER = "answer"
+    NOTIFY = "notify"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +239,21 @@ def _what(chance: random.Random, kind: ActKind, today: dt.date) -> str:
         ActKind.CREATE_SERIES: lambda: json.dumps(_series(chance, 9, today)),
     }
     return said[kind]() if kind in said else ""
+
+
+def one_off_entry(options: Entry) -> Entry:
+    """Return what the options of an event without a series ask for, by the fields of a series' entry."""
+    return {
+        "max_players": options["places"],
+        "signup_opens_hours": options["signups_open_hours"] or None,
+        "discord_announcement": bool(options["announce_hours"]),
+        "discord_announcement_hours": options["announce_hours"],
+        "discord_confirm_attendance": bool(options["attendance_hours"]),
+        "discord_confirm_attendance_hours": options["attendance_hours"],
+        "discord_confirm_attendance_dm": True,
+        "discord_profile_reminder": bool(options["profile_hours"]),
+        "discord_profile_reminder_hours": options["profile_hours"],
+    }
 
 
 def _one_off(chance: random.Random) -> Entry:

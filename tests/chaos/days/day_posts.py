@@ -8,10 +8,15 @@ A note is posted once for each time its words changed, and its words change only
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from bot.leases.keys import EVENT_REPOST, OPS_NOTE
-from tests.chaos.days.day_record import DayRecord, Fact, StoredEvent
+from tests.chaos.days.day_course import Course
+from tests.chaos.days.day_record import DayRecord
 from tests.chaos.days.day_troubles import Troubles
+
+if TYPE_CHECKING:
+    from tests.chaos.days.day_rows import Fact
 
 _AHEAD = {"upcoming", "signups_open", "roll_call"}
 _MISSED = "missed"
@@ -38,16 +43,17 @@ def too_many(record: DayRecord, troubles: Troubles) -> Iterator[str]:
 
 
 def wanted_again(
-    record: DayRecord, event: StoredEvent, troubles: Troubles
+    record: DayRecord, event: Course, troubles: Troubles
 ) -> Iterator[tuple[int, dt.datetime, dt.datetime]]:
     """Return which posts again of an event are to be visible, by their number, and the span they had for it."""
-    if troubles.was_ahead(event.starts_at):
+    if any(troubles.was_ahead(row.starts_at) for _, row in event.versions):
         return  # an edit that is due by such a clock waits until the right one has come so far
-    moves = [at for at, state in record.facts.history(("state", event.id, 0)) if state not in _AHEAD]
+    over = [since for since, row in event.rows if row is None or row.state not in _AHEAD]
+    starts = [row.starts_at for _, row in event.versions]
     facts: list[Fact] = [("signup", event.id, user_id) for user_id in record.user_ids]
-    edits = record.facts.changes([*facts, ("state", event.id, 0)])
+    edits = record.facts.changes([*facts, event.fact])
     for number, deleted_at in enumerate(troubles.deletions(event.id), start=1):
         begins = next((at for at in edits if at > deleted_at), None)
-        ends = min([event.starts_at, record.ended_at, *(at for at in moves if at > deleted_at)])
+        ends = min([*starts, record.ended_at, *(at for at in over if at > deleted_at)])
         if begins is not None and troubles.is_quiet(begins, ends):
             yield number, begins, ends

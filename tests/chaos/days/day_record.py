@@ -1,10 +1,11 @@
 """
 What a simulated day leaves to be judged: every message with the moment it left, and what people had said by when.
 
-Facts (who signed up, which state an admin moved an event to) are read from the rows right before and after each act,
-past the faults, so that it is known what an act that failed has changed.
+Facts (who signed up, how each event stands) are read from the rows right before and after each act, past the faults, so
+that it is known what an act that failed has changed, and how everything stood at any moment.
 """
 
+import dataclasses
 import datetime as dt
 from bisect import bisect_right
 from collections import defaultdict
@@ -14,11 +15,11 @@ from typing import Any
 
 from bot.demo.trace import Trace
 from bot.demo.troubled_life import Disturbance
-from bot.transactions import fetch, integer, moment
+from bot.transactions import fetch, integer
 from tests.chaos.days.day_plan import DayPlan, Entry
+from tests.chaos.days.day_rows import Fact
 
-Fact = tuple[str, int, int]
-"""What it is about: a kind of fact, and one or two ids."""
+_EVER = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +40,6 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredEvent:
-    """An event as it is stored; ``entry`` is what was asked for when it or its series was created."""
-
-    id: int
-    series_id: int | None
-    name: str
-    starts_at: dt.datetime
-    created_at: dt.datetime
-    entry: Entry
-
-
-@dataclass(frozen=True, slots=True)
 class LogRow:
     kind: str
     event_id: int
@@ -68,12 +57,32 @@ class Facts:
         self._values: dict[Fact, list[Any]] = defaultdict(list)
 
     def note(self, before: dict[Fact, Any], after: dict[Fact, Any], at: dt.datetime) -> None:
-        """Keep what is different from before, as of ``at``; that an event is there is no move of its state."""
+        """
+        Keep what is different from before, as of ``at``.
+
+        An event that was not known until then has stood so since it was made: what time alone moves is no change.
+        """
+        for known in (before, after):
+            for fact, row in known.items():
+                if fact[0] == "event" and not self._moments.get(fact):
+                    state = row.state if row.state == "cancelled" else "upcoming"
+                    self._keep(fact, _EVER, dataclasses.replace(row, state=state))
         for fact in sorted(before.keys() | after.keys()):
-            is_new = fact[0] == "state" and fact not in before
+            is_new = fact[0] == "event" and fact not in before
             if before.get(fact) != after.get(fact) and not is_new:
-                self._moments[fact].append(at)
-                self._values[fact].append(after.get(fact))
+                self._keep(fact, at, after.get(fact))
+
+    def _keep(self, fact: Fact, at: dt.datetime, value: object) -> None:
+        self._moments[fact].append(at)
+        self._values[fact].append(value)
+
+    def excepted(self, series_id: int) -> set[dt.date]:
+        """Return the dates that a series skipped, or from which an event was moved, at any time."""
+        return {dt.date.fromordinal(fact[2]) for fact in self._moments if fact[:2] == ("excepted", series_id)}
+
+    def events(self) -> list[int]:
+        """Return the ids of all events that were ever seen."""
+        return sorted(fact[1] for fact, moments in self._moments.items() if fact[0] == "event" and moments)
 
     def at(self, fact: Fact, when: dt.datetime) -> Any:  # noqa: ANN401 -- each kind has its own values
         """Return what was so at a moment, None: nothing was said of it by then."""
@@ -89,8 +98,31 @@ class Facts:
 
 
 @dataclass(slots=True)
+class SeriesCourse:
+    """
+    What was asked for of a series: each entry since when.
+
+    ``is_whole``: it was neither paused nor deleted, so that every event that is due to be made was made.
+    """
+
+    entries: list[tuple[dt.datetime, Entry]]
+    is_whole: bool = True
+
+    @property
+    def entry(self) -> Entry:
+        """What was asked for last."""
+        return self.entries[-1][1]
+
+
+@dataclass(slots=True)
 class DayRecord:
-    """Everything that is judged of a day; ``notes``: what each ops note is about, and how often its words changed."""
+    """
+    Everything that is judged of a day.
+
+    ``notes``: what each ops note is about, and how often its words changed. ``moved``: the events that an admin moved.
+    ``removed``: since when an event should be gone that still stood. ``wrong_rows``: what an act should have made of
+    the rows and did not, by the count that it belongs to.
+    """
 
     plan: DayPlan
     trace: Trace
@@ -98,47 +130,17 @@ class DayRecord:
     user_ids: tuple[int, ...] = ()
     seen: list[Seen] = field(default_factory=list)
     facts: Facts = field(default_factory=Facts)
-    events: list[StoredEvent] = field(default_factory=list)
     log: list[LogRow] = field(default_factory=list)
-    series: dict[int, Entry] = field(default_factory=dict)
+    series: dict[int, SeriesCourse] = field(default_factory=dict)
+    moved: frozenset[int] = frozenset()
+    removed: dict[int, dt.datetime] = field(default_factory=dict)
+    wrong_rows: list[tuple[str, str]] = field(default_factory=list)
     notes: dict[int, tuple[str, int]] = field(default_factory=dict)
     disturbances: list[Disturbance] = field(default_factory=list)
     attempted: int = 0
     acknowledged: int = 0
     recovered: int = 0
     kills: int = 0
-
-
-async def read_facts() -> dict[Fact, Any]:
-    """Return what is so now, by the rows."""
-    found: dict[Fact, Any] = {}
-    for row in await fetch("SELECT event_id, user_id, status FROM event_signup"):
-        found["signup", integer(row["event_id"]), integer(row["user_id"])] = str(row["status"])
-    for row in await fetch("SELECT series_id, user_id FROM repeater_subscription"):
-        found["subscribed", integer(row["series_id"]), integer(row["user_id"])] = True
-    for row in await fetch("SELECT user_id FROM player_profile"):
-        found["profile", integer(row["user_id"]), 0] = True
-    for row in await fetch("SELECT id, state FROM event"):
-        found["state", integer(row["id"]), 0] = str(row["state"])
-    for row in await fetch("SELECT id, is_active FROM event_repeater"):
-        found["active", integer(row["id"]), 0] = bool(row["is_active"])
-    return found
-
-
-async def read_events(entries: dict[str, Entry]) -> list[StoredEvent]:
-    """Return every stored event with what was asked for under its name."""
-    rows = await fetch("SELECT id, series_id, name, scheduled_at, created_at FROM event ORDER BY id")
-    return [
-        StoredEvent(
-            integer(row["id"]),
-            integer(row["series_id"]) if row["series_id"] is not None else None,
-            str(row["name"]),
-            moment(row["scheduled_at"]),
-            moment(row["created_at"]),
-            entries[str(row["name"])],
-        )
-        for row in rows
-    ]
 
 
 async def read_notes() -> dict[int, tuple[str, int]]:

@@ -1,8 +1,9 @@
 """Which events a day's series should have made, reckoned by dateutil, and which they did."""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from tests.chaos.days.day_course import Course
 from tests.chaos.days.day_plan import Entry
 from tests.chaos.days.day_record import DayRecord
 from tests.chaos.days.day_troubles import QUIET, Troubles
@@ -13,24 +14,34 @@ _DAY = dt.timedelta(days=1)
 _MAKES_EVENTS_WITHIN = dt.timedelta(hours=2)
 
 
-def wrong_events(record: DayRecord, troubles: Troubles) -> Iterator[tuple[str, str]]:
+def wrong_events(record: DayRecord, events: Mapping[int, Course], troubles: Troubles) -> Iterator[tuple[str, str]]:
     """Return each event that is none of its series' occurrences, is there twice, or was never made: count and words."""
-    for series_id, entry in record.series.items():
-        created = record.facts.history(("active", series_id, 0))
+    for series_id, course in record.series.items():
         first = record.plan.start.date() - dt.timedelta(days=2)
-        reach = dt.timedelta(days=entry["generate_days_ahead"] + 4)
-        wanted = {at for at, _ in expected_occurrences(entry, first, record.ended_at.date() + reach)}
-        stored = [event.starts_at for event in record.events if event.series_id == series_id]
-        for at in stored:
-            if at not in wanted:
+        last = record.ended_at.date() + dt.timedelta(days=course.entry["generate_days_ahead"] + 4)
+        ever = {at for _, entry in course.entries for at, _ in expected_occurrences(entry, first, last)}
+        stored = [
+            event.last
+            for event in events.values()
+            if event.last is not None
+            and event.last.series_id == series_id
+            and not event.last.is_extra
+            and event.id not in record.moved
+        ]
+        stand = [row.starts_at for row in stored if row.state != "cancelled"]
+        for at in stand:
+            if at not in ever:
                 yield "unexpected", f"an event of series {series_id} at {at}"
-        if len(stored) != len(set(stored)):
-            yield "duplicated", f"events of series {series_id}: {sorted(stored)}"
-        if len(created) > 1:
-            continue  # it was paused meanwhile
-        created_at, soon = created[0][0], record.ended_at - QUIET
-        for at in sorted(wanted - set(stored)):
-            if created_at + QUIET < at <= soon and _could_make(at, created_at, entry, troubles):
+        if len(stand) != len(set(stand)):
+            yield "duplicated", f"events of series {series_id}: {sorted(stand)}"
+        if not course.is_whole:
+            continue
+        since, entry = course.entries[-1]
+        excepted = record.facts.excepted(series_id)
+        there = {row.starts_at for row in stored}
+        for at, date in expected_occurrences(entry, first, last):
+            is_wanted = at not in there and date not in excepted
+            if is_wanted and since + QUIET < at <= record.ended_at - QUIET and _could_make(at, since, entry, troubles):
                 yield "lost", f"the event of series {series_id} at {at} was never made"
 
 

@@ -34,14 +34,18 @@ class Troubles:
 
     def is_quiet(self, begins: dt.datetime, ends: dt.datetime, *, least: dt.timedelta = QUIET) -> bool:
         """Return whether so much of a span was undisturbed at a stretch."""
+        return self.at_rest_by(begins, ends, least=least) is not None
+
+    def at_rest_by(self, begins: dt.datetime, ends: dt.datetime, *, least: dt.timedelta = QUIET) -> dt.datetime | None:
+        """Return when the first undisturbed stretch of a span had lasted so long, None: there was none."""
         quiet_from = begins
         for one in self._all:
             if one.kind in _HARMLESS or one.ends <= quiet_from:
                 continue
             if min(one.begins, ends) - quiet_from >= least:
-                return True
+                break
             quiet_from = one.ends
-        return ends - quiet_from >= least
+        return quiet_from + least if ends - quiet_from >= least else None
 
     def took_no_dms(self, user_id: int, begins: dt.datetime, ends: dt.datetime) -> bool:
         """Return whether somebody's DMs were closed at any time of a span."""

@@ -90,13 +90,14 @@ def verdict_on(plan: DayPlan, databases: Databases, dialect: Dialect = Dialect.S
 @pytest.mark.parametrize(
     ("dialect", "seeds"),
     [
-        pytest.param(Dialect.SQLITE, [2, 17, 29, 33], id="sqlite"),
+        pytest.param(Dialect.SQLITE, [0, 3, 14, 16], id="sqlite"),
         pytest.param(Dialect.POSTGRES, [16, 18], id="postgres", marks=pytest.mark.postgres),
     ],
 )
 def test_days_in_which_everything_goes_wrong_lose_and_double_nothing(
     databases: Databases, dialect: Dialect, seeds: list[int]
 ) -> None:
+    # Those of SQLite are the ones that find the broken copies of test_day_changes: whole, they are well.
     figures = bot_days.run(Share(seeds, dialect, databases))
 
     assert unmet(figures, bot_days.judge(figures)) == []
@@ -203,7 +204,8 @@ def test_a_step_of_the_clock_excuses_only_what_it_carried_the_clock_past(
 def test_a_step_of_the_clock_excuses_no_event_that_was_never_made(databases: Databases) -> None:
     record = bot_days.live(dataclasses.replace(morning(), follows=False), Dialect.SQLITE, databases)
     step = Disturbance(at("00:10"), at("00:20"), FaultKind.CLOCK_STEP, dt.timedelta(hours=1))
-    never = dataclasses.replace(record, disturbances=[step], events=record.events[1:], log=[], seen=[])
+    del record.facts._moments["event", 1, 0]
+    never = dataclasses.replace(record, disturbances=[step], log=[], seen=[])
 
     assert "was never made" in Oracle(never).judge().faults[0]
 
