@@ -92,8 +92,9 @@ async def test_an_export_is_a_file_of_this_server_alone(stage: Stage) -> None:
     name, content = file_of(stage, shown)
     assert (name, shown.content) == (
         f"tocsin-{stage.guild_id}.ics",
-        "2 series and 0 single events, as a calendar.\nNot in the file: how many places a single occurrence has where that is"
-        " not as in its series, and a pause.",
+        """\
+2 series and 0 single events, as a calendar.
+Not in the file: how many places a single occurrence has where that is not as in its series, and a pause.""",
     )
     assert b"SUMMARY:Here" in content
     assert b"Elsewhere" not in content
