@@ -1,7 +1,7 @@
 # One word a task. Each task does all of its own set-up, in .venv and nowhere else.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -n 3 --dist worksteal
+PYTEST_ARGS ?= -n 4 --dist worksteal
 UPGRADE ?=
 CHAOS_ARGS ?=
 SOAK_ARGS ?=
