@@ -54,8 +54,8 @@ _ROUNDS = (
 _CANCEL_NOTHING = frozenset({"CancelledError", "GeneratorExit"})
 _LOUD = frozenset({"warning", "error", "critical"})
 _ROUNDS_WITH_BAD_ITEM = 6
-# Most of the bodies ask Discord for nothing. Three of 13 meet no item by itself here: the heartbeat has none, promotions
-# are read in one statement and sent by the queue, and nothing of this world was moved to another time.
+# Most of the bodies ask Discord for nothing. Some meet no item by itself here: the heartbeat has none, promotions are
+# read in one statement and sent by the queue, and nothing of this world was moved to another time.
 _STRUCK_AT_LEAST = {
     Place.STATEMENT: 0.9,
     Place.ANSWER: 0.9,
