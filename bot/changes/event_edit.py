@@ -12,23 +12,21 @@ from typing import Final
 
 import structlog
 
-from bot import audit
 from bot.changes.already_sent import sent_lines
 from bot.changes.edit_wording import changed_lines
+from bot.changes.edited_event import Editor, follow_edit
 from bot.changes.stale import NotAheadError, StaleError, held_event, refuse_unless_ahead
 from bot.errors import BotError
 from bot.events import browse
 from bot.events.admin_wording import named
-from bot.events.config_options import config_given
+from bot.events.config_options import ConfigOptions, config_given
 from bot.events.event_requests import OPTIONS
 from bot.events.generate import CASCADED_FIELDS, signups_open_at
 from bot.events.lifecycle import wake_after_move
 from bot.events.one_off import EventSpec
-from bot.events.posts import mark_changed
 from bot.events.requests import RequestRefusedError, checked, given, hours_fields
 from bot.events.signups.waiting_line import is_asked_first, promote, wake_after_promotion
 from bot.message.proposal import Proposal, Reply, Way, leave
-from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.transactions import atomic
 from models.event import Event
@@ -59,29 +57,17 @@ class NothingToEditError(BotError):
 
 
 @dataclass(frozen=True, slots=True)
-class EventChanges:
+class EventChanges(ConfigOptions):
     """
     What a command's options say of an event; None where an option was left out, which leaves it as it is.
 
-    ``*_hours`` of 0 are off; ``signups_open_hours`` of 0 opens at once; ``places`` of 0 are no limit; ``offer_minutes``
-    of 0 give a freed place at once. ``clear`` names one of :data:`CLEARABLE`. ``notes`` are sentences that its author
-    should read before it is stored.
+    ``clear`` names one of :data:`CLEARABLE`. ``notes`` are sentences that its author should read before it is stored.
     """
 
     name: str | None = None
     description: str | None = None
-    duration_minutes: int | None = None
-    places: int | None = None
-    channel_id: int | None = None
-    ping_role_id: int | None = None
-    announce_hours: int | None = None
     signup_reminder_hours: int | None = None
-    attendance_hours: int | None = None
-    profile_hours: int | None = None
-    signups_open_hours: int | None = None
     required_role_id: int | None = None
-    offer_minutes: int | None = None
-    native_event: bool | None = None
     clear: str | None = None
     notes: Sequence[str] = field(default=())
 
@@ -148,17 +134,13 @@ class EventEdits:
             event.signups_open_at = signups_open_at(event, scheduled_at=event.scheduled_at, now=event.created_at)
         await event.save(update_fields=[*edit.changes, "overridden_fields", "signups_open_at"])
         promoted = await promote(event.id, was=had, now=now) if "max_players" in edit.changes else ()
-        await due_rows.refresh([event.id])
-        await mark_changed(event.id, now=now, debounce=self._debounce)
-        await audit.record(
-            "event.edit",
-            guild_id=event.guild_id,
-            actor_user_id=actor,
-            subject_id=event.id,
-            now=now,
+        await follow_edit(
+            event,
+            by=Editor(actor, self._instance),
             before=_auditable(before),
             after=_auditable(edit.changes),
-            instance=self._instance,
+            now=now,
+            debounce=self._debounce,
         )
         return promoted
 

@@ -12,8 +12,8 @@ from functools import partial
 
 import structlog
 
-from bot import audit
 from bot.changes.already_sent import sent_lines
+from bot.changes.edited_event import Editor, follow_edit
 from bot.changes.extras import refuse_taken
 from bot.changes.stale import StaleError, held_event, held_series, refuse_unless_ahead
 from bot.errors import BotError
@@ -22,10 +22,8 @@ from bot.events.admin_wording import named
 from bot.events.exceptions import date_of, has_slot, is_own_time, note_moved
 from bot.events.lifecycle import wake_after_move
 from bot.events.own_zone import zone_for
-from bot.events.posts import mark_changed
 from bot.message import timestamps
 from bot.message.proposal import Proposal, Reply, Way, leave
-from bot.scheduling import due_rows
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import TELL_TIME_CHANGES
 from bot.times.when import Ambiguous, read_moment
@@ -153,17 +151,13 @@ class EventTimes:
         await event.save(update_fields=changed)
         if move.is_noted and event.series_id is not None and event.slot is not None:
             await note_moved(event.series_id, date_of(event.slot), is_back=move.is_back)
-        await due_rows.refresh([event.id])
-        await mark_changed(event.id, now=now, debounce=self._debounce)
-        await audit.record(
-            "event.edit",
-            guild_id=event.guild_id,
-            actor_user_id=actor,
-            subject_id=event.id,
-            now=now,
+        await follow_edit(
+            event,
+            by=Editor(actor, self._instance),
             before={_SCHEDULED_AT: before.isoformat()},
             after={_SCHEDULED_AT: move.to.isoformat()},
-            instance=self._instance,
+            now=now,
+            debounce=self._debounce,
         )
 
 

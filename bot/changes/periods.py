@@ -1,7 +1,6 @@
 """The day, week, month or year of a rule in which an event that goes gets another in its place."""
 
 import datetime as dt
-from collections.abc import Hashable
 
 from models.states import Frequency
 
@@ -10,21 +9,8 @@ _DAY = dt.timedelta(days=1)
 _DECEMBER = 12
 
 
-def period(frequency: Frequency, date: dt.date) -> Hashable:
-    """Return the period of a rule in which a date lies; two dates of one give what is equal."""
-    match frequency:
-        case Frequency.DAILY:
-            return date
-        case Frequency.WEEKLY:
-            return date - dt.timedelta(days=date.weekday())
-        case Frequency.MONTHLY:
-            return date.year, date.month
-        case Frequency.YEARLY:
-            return date.year
-
-
 def begin_of_period(frequency: Frequency, date: dt.date) -> dt.date:
-    """Return the first date of the period in which a date lies."""
+    """Return the first date of the period in which a date lies, by which a period is known."""
     match frequency:
         case Frequency.DAILY:
             return date

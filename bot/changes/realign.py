@@ -12,7 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.changes.periods import begin_of_period, end_of_period, period
+from bot.changes.periods import begin_of_period, end_of_period
 from bot.times.recurrence import Occurrence, SeriesRule, local_today, occurrences
 from models.states import EventState, Frequency
 
@@ -273,11 +273,11 @@ def _pairs(frequency: Frequency, leaving: Sequence[StoredEvent], arriving: Seque
     """Pair what goes with what comes in the same period of the rule, in order."""
     coming: dict[Hashable, list[Arrival]] = defaultdict(list)
     for arrival in arriving:
-        coming[period(frequency, arrival.occurrence.local_date)].append(arrival)
+        coming[begin_of_period(frequency, arrival.occurrence.local_date)].append(arrival)
     found: list[Move] = []
     for event in leaving:
         date = event.local_date
-        places = coming[period(frequency, date)] if date is not None else []
+        places = coming[begin_of_period(frequency, date)] if date is not None else []
         if places:
             found.append(Move(event, places.pop(0)))
     return tuple(found)

@@ -10,7 +10,7 @@ from typing import Final
 from bot.changes.series_edit import SeriesEditing, Wish
 from bot.changes.series_split import SeriesSplitting, split_places
 from bot.events import browse
-from bot.events.config_options import config_given
+from bot.events.config_options import ConfigOptions, config_given
 from bot.events.requests import RequestRefusedError, given, hours_fields
 from bot.events.series_spec import ConfigSpec
 from bot.message.proposal import Proposal, Reply, Way, leave
@@ -44,13 +44,8 @@ _CLEARED: Final[dict[Clearing, dict[str, object]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesEditRequest:
-    """
-    What a command's options say of a stored series; None where an option was left out, so that the field stays.
-
-    ``*_hours`` of 0 are off; ``signups_open_hours`` of 0 opens at once; ``places`` of 0 are no limit;
-    ``offer_minutes`` of 0 give a freed place at once.
-    """
+class SeriesEditRequest(ConfigOptions):
+    """What a command's options say of a stored series; None where an option was left out, so that the field stays."""
 
     series: str
     name: str | None = None
@@ -63,19 +58,9 @@ class SeriesEditRequest:
     ends: str | None = None
     month_end: MonthEnd | None = None
     description: str | None = None
-    channel_id: int | None = None
-    ping_role_id: int | None = None
-    places: int | None = None
-    duration_minutes: int | None = None
-    announce_hours: int | None = None
     signup_reminder_hours: int | None = None
-    attendance_hours: int | None = None
-    profile_hours: int | None = None
-    signups_open_hours: int | None = None
     days_ahead: int | None = None
     attendee_role_id: int | None = None
-    offer_minutes: int | None = None
-    native_event: bool | None = None
     clear: Clearing | None = None
     look: Callable[[ConfigSpec], Sequence[str]] | None = None
 

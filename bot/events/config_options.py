@@ -5,7 +5,8 @@ What not all of them have is read by each that has it: ``attendee_role`` and ``s
 """
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Final
 
 from bot.events.requests import given, given_or_none, hours_fields
 
@@ -24,63 +25,28 @@ CONFIG_OPTIONS: Final[Mapping[str, str]] = {
 """A spec's fields under the names of the options, ``attendee_role`` too; those of the same name are left out."""
 
 
-class ConfigOptions(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigOptions:
     """
     The options that each of those commands has; None where one was left out.
 
-    ``*_hours`` of 0 are off; ``signups_open_hours`` of 0 opens at once; ``places`` of 0 are no limit; ``offer_minutes``
-    of 0 give a freed place at once.
+    ``channel_id``: where it is announced, pinging ``ping_role_id``. ``duration_minutes``: how long it lasts.
+    ``*_hours`` lie before its start, 0 is off: when it is announced, when those with a place are asked whether they
+    come, when people are asked for a missing profile. ``signups_open_hours`` of 0 opens at once; ``places`` of 0 are
+    no limit; ``offer_minutes`` hold a freed place for the next in line, 0 gives it at once. ``native_event``: it stands
+    in the server's own list of events.
     """
 
-    @property
-    def channel_id(self) -> int | None:
-        """Where it is announced."""
-        ...
-
-    @property
-    def ping_role_id(self) -> int | None:
-        """Whom the announcement pings."""
-        ...
-
-    @property
-    def places(self) -> int | None:
-        """How many may come."""
-        ...
-
-    @property
-    def duration_minutes(self) -> int | None:
-        """How long it lasts."""
-        ...
-
-    @property
-    def announce_hours(self) -> int | None:
-        """How long before the start it is announced."""
-        ...
-
-    @property
-    def attendance_hours(self) -> int | None:
-        """How long before it those with a place are asked whether they come; its state stays."""
-        ...
-
-    @property
-    def profile_hours(self) -> int | None:
-        """How long before it people are asked for a missing profile."""
-        ...
-
-    @property
-    def signups_open_hours(self) -> int | None:
-        """How long before it sign-ups open."""
-        ...
-
-    @property
-    def offer_minutes(self) -> int | None:
-        """How long a freed place is held for the next in line."""
-        ...
-
-    @property
-    def native_event(self) -> bool | None:
-        """Whether it stands in the server's own list of events."""
-        ...
+    channel_id: int | None = None
+    ping_role_id: int | None = None
+    places: int | None = None
+    duration_minutes: int | None = None
+    announce_hours: int | None = None
+    attendance_hours: int | None = None
+    profile_hours: int | None = None
+    signups_open_hours: int | None = None
+    offer_minutes: int | None = None
+    native_event: bool | None = None
 
 
 def config_given(options: ConfigOptions) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from bot.events.admin_wording import config_lines, named, says
-from bot.events.config_options import CONFIG_OPTIONS, config_given
+from bot.events.config_options import CONFIG_OPTIONS, ConfigOptions, config_given
 from bot.events.lifecycle import wake_after_new
 from bot.events.one_off import EventSpec, create_event
 from bot.events.own_zone import zone_for
@@ -39,30 +39,19 @@ OPTIONS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class EventRequest:
+class EventRequest(ConfigOptions):
     """
     What a command's options say of an event; what is None has the value of the server's template, else the default.
 
-    ``*_hours`` of 0 are off; ``signups_open_hours`` of 0 opens at once; ``places`` of 0 are no limit. ``notes`` are
-    sentences that its author should read before it is stored, and so are those that ``look`` returns of what comes of
-    it. Without ``from_template`` the defaults alone fill in.
+    ``notes`` are sentences that its author should read before it is stored, and so are those that ``look`` returns of
+    what comes of it. Without ``from_template`` the defaults alone fill in.
     """
 
     name: str
     when: str
     description: str = ""
-    duration_minutes: int | None = None
-    places: int | None = None
-    channel_id: int | None = None
-    ping_role_id: int | None = None
-    announce_hours: int | None = None
-    attendance_hours: int | None = None
-    profile_hours: int | None = None
-    signups_open_hours: int | None = None
     required_role_id: int | None = None
     attendee_role_id: int | None = None
-    offer_minutes: int | None = None
-    native_event: bool | None = None
     notes: Sequence[str] = field(default=())
     look: Callable[[ConfigSpec], Sequence[str]] | None = None
     from_template: bool = True

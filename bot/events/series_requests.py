@@ -11,7 +11,7 @@ import structlog
 from bot.errors import BotError
 from bot.events.admin_wording import config_lines, says, signups_open
 from bot.events.browse import guild_timezone
-from bot.events.config_options import CONFIG_OPTIONS, config_given
+from bot.events.config_options import CONFIG_OPTIONS, ConfigOptions, config_given
 from bot.events.lifecycle import wake_after_new
 from bot.events.requests import given, hours_fields, nowhere_notes
 from bot.events.series import NameTakenError, create_series, ensure_guild
@@ -64,13 +64,12 @@ class SeriesNameTakenError(BotError):
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesRequest:
+class SeriesRequest(ConfigOptions):
     """
     What a command's options say of a series; what is None has the value of the server's template, else the default.
 
-    ``*_hours`` of 0 are off; ``signups_open_hours`` of 0 opens at once; ``places`` of 0 are no limit. ``notes`` are
-    sentences that its author should read before it is stored, and so are those that ``look`` returns of what comes of
-    it. Without ``from_template`` the defaults alone fill in.
+    ``notes`` are sentences that its author should read before it is stored, and so are those that ``look`` returns of
+    what comes of it. Without ``from_template`` the defaults alone fill in.
     """
 
     name: str
@@ -83,19 +82,9 @@ class SeriesRequest:
     ends: str | None = None
     month_end: MonthEnd = MonthEnd.LAST_DAY
     description: str = ""
-    channel_id: int | None = None
-    ping_role_id: int | None = None
-    places: int | None = None
-    duration_minutes: int | None = None
-    announce_hours: int | None = None
     signup_reminder_hours: int | None = None
-    attendance_hours: int | None = None
-    profile_hours: int | None = None
-    signups_open_hours: int | None = None
     days_ahead: int | None = None
     attendee_role_id: int | None = None
-    offer_minutes: int | None = None
-    native_event: bool | None = None
     notes: Sequence[str] = field(default=())
     look: Callable[[ConfigSpec], Sequence[str]] | None = None
     from_template: bool = True

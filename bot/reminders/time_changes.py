@@ -80,13 +80,12 @@ class TimeChangeTeller:
 
     async def _one(self, event_id: int, do: Callable[[Event], Awaitable[object]]) -> None:
         """Do something about one event; one that fails does not stop the rest, and is tried again at the next pass."""
-        event = await Event.get_or_none(id=event_id)
-        if event is None or not self._is_available(event.guild_id):
-            return
         try:
-            await do(event)
+            event = await Event.get_or_none(id=event_id)
+            if event is not None and self._is_available(event.guild_id):
+                await do(event)
         except Exception:  # noqa: BLE001 -- logged
-            _log.exception("time_change_not_told", guild=event.guild_id, event_id=event.id)
+            _log.exception("time_change_not_told", event_id=event_id)
 
     async def _begin(self, event: Event) -> None:
         plan = FanOutPlan(

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
-from bot.changes import event_edit, series_skips, series_sync
+from bot.changes import edited_event, series_skips, series_sync
 from bot.changes.withdrawal import Removal
 from bot.reminders.promotions import PromotionTeller
 from bot.reminders.time_changes import TimeChangeTeller
@@ -71,7 +71,7 @@ def series_values_stay_behind() -> Iterator[None]:
 def edited_offsets_are_not_due_anew() -> Iterator[None]:
     """Store other hours before the start, and let what is due stand as it was."""
     blind = SimpleNamespace(refresh=_nothing)
-    with patch.object(series_sync, "due_rows", blind), patch.object(event_edit, "due_rows", blind):
+    with patch.object(series_sync, "due_rows", blind), patch.object(edited_event, "due_rows", blind):
         yield
 
 

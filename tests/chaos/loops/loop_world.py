@@ -33,7 +33,7 @@ RANGE = 10_000_000_000
 START = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 """What of a guild is whose work, counted from the beginning of its range; people's DM channels lie in it too."""
 CHANNEL, OPS, PERSON = 1, 2, 50
-ANNOUNCED, BEHIND, OPENING, STALE, ASKED, HELD, FULL = 10, 11, 13, 14, 18, 16, 19
+ANNOUNCED, BEHIND, OPENING, STALE, ASKED, HELD, FULL, MOVED = 10, 11, 13, 14, 18, 16, 19, 20
 SERIES, ASKING_SERIES, NOTE = 12, 17, 15
 
 
@@ -83,6 +83,9 @@ class LoopWorld:
             bodies.DRAIN_DM_QUEUE: asked,
             bodies.TELL_PROMOTIONS: {
                 g for g in GUILDS if shown[_dm(g), f"#{of(g, FULL)} place 1"] or of(g, FULL) in given_up
+            },
+            bodies.TELL_TIME_CHANGES: {
+                g for g in GUILDS if shown[_dm(g), f"#{of(g, MOVED)} new time 1"] or of(g, MOVED) in given_up
             },
             bodies.SYNC_ATTENDEE_ROLES: {
                 g for g in GUILDS if await EventSignup.filter(event_id=of(g, FULL), has_role=True).exists()
@@ -155,6 +158,15 @@ async def _store(guild: int, discord: FaultyDiscord) -> None:
         user_id=of(guild, PERSON),
         status=SignupStatus.SIGNED_UP,
         promotions=1,
+        created_at=START,
+        changed_at=START,
+    )
+    await make_event(**quiet, id=of(guild, MOVED), starts_in=2 * DAY, state=EventState.SIGNUPS_OPEN, time_changes=1)
+    await EventSignup.create(
+        id=of(guild, 2),
+        event_id=of(guild, MOVED),
+        user_id=of(guild, PERSON),
+        status=SignupStatus.SIGNED_UP,
         created_at=START,
         changed_at=START,
     )

@@ -54,14 +54,14 @@ _ROUNDS = (
 _CANCEL_NOTHING = frozenset({"CancelledError", "GeneratorExit"})
 _LOUD = frozenset({"warning", "error", "critical"})
 _ROUNDS_WITH_BAD_ITEM = 6
-# Most of the bodies ask Discord for nothing. Some meet no item by itself here: the heartbeat has none, promotions are
-# read in one statement and sent by the queue, and nothing of this world was moved to another time.
+# Most of the bodies ask Discord for nothing. Two meet no item by itself: the heartbeat has none, and promotions are
+# read in one statement and sent by the queue.
 _STRUCK_AT_LEAST = {
     Place.STATEMENT: 0.9,
     Place.ANSWER: 0.9,
     Place.REQUEST: 0.3,
     Place.RESPONSE: 0.3,
-    Place.ITEM: 0.75,
+    Place.ITEM: 0.8,
 }
 _BODIES = len(a_process().services.bodies)
 _SEEDS = 64 * _BODIES

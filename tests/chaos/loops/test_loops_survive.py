@@ -47,6 +47,18 @@ def test_a_loop_survives_a_fault(databases: Databases, dialect: Dialect, place: 
     assert unmet(figures, loops_survive.judge(figures)) == []
 
 
+WITHOUT_ITEMS = (bodies.INSTANCE_HEARTBEAT, bodies.TELL_PROMOTIONS)
+"""The first has none; what the second finds is read in one statement, and sent by the queue."""
+
+
+@pytest.mark.parametrize("body", [one.name for one in a_process().services.bodies if one.name not in WITHOUT_ITEMS])
+def test_a_bad_item_stops_no_other(databases: Databases, body: str) -> None:
+    figures = tried(databases, seeds_of(Place.ITEM, body=body)[0])
+
+    assert figures.faults == []
+    assert figures.attempted == 1
+
+
 def test_a_pass_that_lets_an_exception_through_is_found(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     async def _pass(self: BodyLoop) -> None:
         await self._agenda.run(self.body, self._clock.now())
