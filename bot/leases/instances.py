@@ -13,7 +13,7 @@ import structlog
 
 from bot.clock import LeaseClock
 from bot.leases.leader import Leadership
-from bot.transactions import atomic
+from bot.transactions import atomic, fetch, integer
 from models.instance import Instance
 
 _log = structlog.get_logger(__name__)
@@ -21,6 +21,11 @@ _log = structlog.get_logger(__name__)
 # A row this old belongs to a process that is long gone: its leases were taken over hours ago.
 _FORGOTTEN_AFTER = dt.timedelta(days=1)
 _WORTH_SAYING = dt.timedelta(seconds=2)
+
+_BEAT = """
+UPDATE instance SET heartbeat_at = $1 WHERE id = $2
+RETURNING (SELECT COUNT(*) FROM instance other WHERE other.heartbeat_at > $3 AND other.id <> $2) AS others
+"""
 
 
 def new_instance_id() -> str:
@@ -87,21 +92,24 @@ class InstanceRegister:
         if self._keep_name is not None:
             await self._keep_name()
         now = await self._agreed()
-        if not await Instance.filter(id=self.instance).update(heartbeat_at=now):
-            await self._write(now)
+        if written := await fetch(_BEAT, [now, self.instance, now - self._dead_after]):
+            self._divide(integer(written[0]["others"]))
+        else:
+            await self._write(now)  # and the next beat counts
         await self.leadership.keep(now)
-        await self._count(now)
         return None
 
     async def _count(self, now: dt.datetime) -> None:
+        self._divide(await Instance.filter(heartbeat_at__gt=now - self._dead_after).exclude(id=self.instance).count())
+
+    def _divide(self, others: int) -> None:
         """
-        Tell how many processes live, where that has changed.
+        Tell how many processes live, where that has changed; ``others``: but for this one.
 
         Fewer are believed at the second look only: after an outage of the database, or of this process, the others may
         be about to say that they live.
         """
-        others = Instance.filter(heartbeat_at__gt=now - self._dead_after).exclude(id=self.instance)
-        before, self._seen = self._seen, 1 + await others.count()
+        before, self._seen = self._seen, 1 + others
         alive = max(before, self._seen)
         if alive != self._alive:
             _log.info("instances_alive", count=alive, instance=self.instance)

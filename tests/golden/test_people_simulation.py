@@ -65,7 +65,7 @@ async def test_twenty_crashes_double_and_lose_no_dm(tmp_path: Path, seed: int) -
 
 @pytest.mark.postgres
 async def test_on_postgresql_the_reminders_survive_crashes_too(empty_postgres_url: str) -> None:
-    schedule = with_all_reminders(community_meetings() or mixed_schedule())
+    schedule = with_all_reminders({"series": (community_meetings() or mixed_schedule())["series"][::2]})
 
     counts, seen = await run(schedule, empty_postgres_url, days=5, crashes=10)
 

@@ -72,7 +72,8 @@ async def test_the_real_schedule_keeps_wall_times_and_its_two_week_grid(tmp_path
 
 @pytest.mark.postgres
 async def test_on_postgresql_both_march_changes_are_crossed(empty_postgres_url: str) -> None:
-    schedule = community_meetings() or mixed_schedule()
+    # A third of it: both clock changes are in every part, and a statement costs several times what it does on SQLite.
+    schedule = {"series": (community_meetings() or mixed_schedule())["series"][::3]}
 
     counts, seen = await run(schedule, empty_postgres_url, members=0, days=35)
 
@@ -95,7 +96,7 @@ async def test_twenty_crashes_double_and_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.postgres
 async def test_on_postgresql_twenty_crashes_double_and_lose_nothing(empty_postgres_url: str) -> None:
-    schedule = community_meetings() or mixed_schedule()
+    schedule = {"series": (community_meetings() or mixed_schedule())["series"][::2]}
 
     counts, seen = await run(schedule, empty_postgres_url, members=0, days=20, crashes=20)
 
