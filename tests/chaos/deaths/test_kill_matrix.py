@@ -10,7 +10,7 @@ from bot.leases.keys import MessageKey
 from bot.reminders.tasks import ATTENDANCE
 from bot.transactions import Dialect
 from tests.chaos.deaths import kill_matrix
-from tests.chaos.deaths.kill_matrix import WINDOWS, judge, judge_recovery, run, tried, units
+from tests.chaos.deaths.kill_matrix import SEEDS_FOR_ALL_POINTS, WINDOWS, judge, judge_recovery, run, tried, units
 from tests.chaos.deaths.kill_oracle import REPEAT, RESEND, RESTART, TAKE_OVER, Death, History, is_recorded, repeats
 from tests.chaos.deaths.kill_points import POINTS, SECOND_DEATHS
 from tests.chaos.deaths.kill_run import Unit
@@ -24,10 +24,12 @@ _BY_NAME = {point.name: point for point in POINTS}
 
 pytestmark = pytest.mark.timeout(900)
 
+_WHOLE_MATRIX = SEEDS_FOR_ALL_POINTS * len(WINDOWS)
+
 
 @pytest.fixture(params=list(Dialect))
 def share(request: pytest.FixtureRequest, databases: Databases) -> Share:
-    return Share(range(5), request.param, databases)
+    return Share(range(SEEDS_FOR_ALL_POINTS), request.param, databases)
 
 
 def unmet(findings: list[Finding]) -> list[str]:
@@ -62,8 +64,8 @@ def test_what_was_run_for_one_promise_is_kept_for_the_other(share: Share, monkey
     assert run(one) == first
 
 
-def test_fifteen_seeds_kill_at_every_point_under_every_window_once() -> None:
-    kills = [(unit.point.name, unit.window) for seed in range(15) for unit in units(seed)]
+def test_seeds_in_a_row_kill_at_every_point_under_every_window_once() -> None:
+    kills = [(unit.point.name, unit.window) for seed in range(_WHOLE_MATRIX) for unit in units(seed)]
 
     assert sorted(kills, key=str) == sorted(((one.name, window) for one in POINTS for window in WINDOWS), key=str)
     assert len(POINTS) > 14
@@ -71,9 +73,9 @@ def test_fifteen_seeds_kill_at_every_point_under_every_window_once() -> None:
 
 
 def test_chosen_points_are_killed_at_by_the_very_seeds_that_they_have_among_all() -> None:
-    chosen = [unit for seed in range(15) for unit in units(seed, "offer:|role: given")]
+    chosen = [unit for seed in range(_WHOLE_MATRIX) for unit in units(seed, "offer:|role: given")]
 
-    assert chosen == [unit for seed in range(15) for unit in units(seed) if unit in chosen]
+    assert chosen == [unit for seed in range(_WHOLE_MATRIX) for unit in units(seed) if unit in chosen]
     assert {unit.point.name.partition(":")[0] for unit in chosen} == {"offer", "role"}
     assert len(chosen) == len(WINDOWS) * (1 + sum(point.name.startswith("offer:") for point in POINTS))
 
