@@ -7,7 +7,7 @@ import recurring_ical_events  # type: ignore[import-untyped]
 from hypothesis import strategies as st
 from icalendar import Calendar
 
-from bot.calendars.entries import Changed, SeriesEntry, Told
+from bot.calendars.entries import Changed, Details, SeriesEntry
 from bot.calendars.file import CalendarFile, Ground, read_calendar
 from bot.times.recurrence import WEEKDAYS, SeriesRule, occurrences
 from models.states import Frequency, MonthEnd
@@ -16,7 +16,7 @@ FROM, TO = dt.date(2026, 1, 1), dt.date(2027, 12, 31)
 """Two years, with four changes of most clocks."""
 
 NOW = dt.datetime(2025, 12, 31, tzinfo=dt.UTC)
-TOLD = Told("Raid night", "Bring a lamp.", 90)
+DETAILS = Details("Raid night", "Bring a lamp.", 90)
 ZONES = (
     *("UTC", "Europe/London", "Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca"),
     *("America/Sao_Paulo", "Asia/Gaza", "Pacific/Apia", "America/Santiago", "Africa/Cairo", "Asia/Kathmandu"),
@@ -58,12 +58,12 @@ def series(draw: st.DrawFn) -> SeriesEntry:
     dates = [one.local_date for one in occurrences(rule, FROM, TO)]
     picked = draw(st.lists(st.sampled_from(dates), max_size=6, unique=True)) if dates else []
     changed = tuple(_changed(rule, date, draw(st.integers(-700, 700))) for date in picked[3:])
-    return SeriesEntry("series-1@tests", TOLD, rule, NOW, {}, frozenset(picked[:3]), changed)
+    return SeriesEntry("series-1@tests", DETAILS, rule, NOW, {}, frozenset(picked[:3]), changed)
 
 
 def _changed(rule: SeriesRule, date: dt.date, minutes: int) -> Changed:
     (slot,) = occurrences(rule, date, date)
-    return Changed(date, slot.starts_at + dt.timedelta(minutes=minutes), Told("Moved raid", "", 60))
+    return Changed(date, slot.starts_at + dt.timedelta(minutes=minutes), Details("Moved raid", "", 60))
 
 
 def own_instants(one: SeriesEntry) -> list[dt.datetime]:

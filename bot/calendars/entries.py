@@ -25,8 +25,8 @@ CARRIED: Final[tuple[str, ...]] = tuple(
 """The settings that travel: all but those of one server, and the duration, which the times say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+@dataclass(frozen=True, slots=True, order=True)
+class Details:
     """What a reader sees of an entry."""
 
     name: str
@@ -44,7 +44,15 @@ class Changed:
 
     local_date: dt.date
     starts_at: dt.datetime
-    told: Told
+    details: Details
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Extra:
+    """An event of a series at a moment that its rule does not have, with its own words where it is told of in such."""
+
+    starts_at: dt.datetime
+    details: Details
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,7 @@ class SeriesEntry:
     """A series of a file; ``made_at`` is when its row was made, ``left_out`` the dates on which it does not return."""
 
     uid: str
-    told: Told
+    details: Details
     rule: SeriesRule
     made_at: dt.datetime
     settings: Mapping[str, object]
@@ -70,7 +78,7 @@ class EventEntry:
     """
 
     uid: str
-    told: Told
+    details: Details
     starts_at: dt.datetime
     made_at: dt.datetime
     settings: Mapping[str, object] | None

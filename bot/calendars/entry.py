@@ -8,21 +8,21 @@ What is read here is :class:`ImportedEvent` or :class:`ImportedSeries`; what is 
 import datetime as dt
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from bot.calendars.entries import CARRIED, DAYS_AHEAD, SETTINGS, Changed, Told
+from bot.calendars.entries import CARRIED, DAYS_AHEAD, SETTINGS, Changed, Details, Extra
 from bot.calendars.lines import Component, EntryRefusedError
-from bot.calendars.moments import Moment, Zones, instants_and_dates
+from bot.calendars.moments import Moment, Zones, instants_and_dates, slot_of
 from bot.calendars.rule_reading import read_rule
 from bot.calendars.values import duration_of, parts_of
 from bot.events.one_off import EventSpec
 from bot.events.series_fields import MAX_DESCRIPTION, MAX_NAME
 from bot.events.series_spec import SeriesSpec, each_fault
 from bot.message.limits import cut
-from bot.times.recurrence import Occurrence, SeriesRule, local_today, occurrences
+from bot.times.recurrence import Occurrence, SeriesRule, local_today
 
 Spec = TypeVar("Spec", bound=BaseModel)
 Defaults = Mapping[str, object]
@@ -119,38 +119,48 @@ class ImportedSeries:
     spec: SeriesSpec
     left_out: frozenset[dt.date]
     changed: tuple[Changed, ...]
-    extras: tuple[dt.datetime, ...]
+    extras: tuple[Extra, ...]
+
+    @property
+    def details(self) -> Details:
+        """What a reader sees of every occurrence that says nothing else."""
+        return Details(self.spec.name, self.spec.description, self.spec.duration_minutes)
 
 
 def events_of(
-    entry: Entry, defaults: Defaults, *, besides: Collection[Moment | dt.date] = ()
+    entry: Entry, defaults: Defaults, *, now: dt.datetime, besides: Collection[Moment | dt.date] = ()
 ) -> Iterator[ImportedEvent]:
     """
-    Yield the event of an entry without a rule, and one more for each further date that it lists.
+    Yield the event of an entry without a rule, and one more for each further date that it lists, if they are ahead.
 
-    ``besides`` are the moments and dates of it that have an entry of their own.
+    ``besides`` are the moments and dates of it that have an entry of their own. Of what is over nothing is looked at
+    but when it was.
 
     Raises:
         EntryRefusedError: it has no place here.
     """
     start = _start_of(entry)
-    told = _told(entry, start, defaults.get(_MINUTES))
+    left_out = {one.instant for one in _moments(entry, "EXDATE")}
+    instants = {start.instant, *(one.instant for one in _moments(entry, "RDATE"))} - left_out
+    own = set(instants_and_dates(besides))
+    ahead = [one for one in instants if one > now and one not in own and local_today(one, start.timezone) not in own]
+    if not ahead:
+        # Most of a calendar is over, and its long texts are what takes time.
+        return
+    details = _details(entry, start, defaults.get(_MINUTES))
     related = entry.component.text("RELATED-TO").strip() or None
     settings = dict(_settings(entry, defaults))
     asks = None
     if related is not None:
         # A single event cannot ask the subscribers of a series; as an extra of one it can.
         asks = settings.pop(_SIGNUP_REMINDER, False) is True if SETTINGS in entry.component.properties else None
-    left_out = {one.instant for one in _moments(entry, "EXDATE")}
-    instants = {start.instant, *(one.instant for one in _moments(entry, "RDATE"))} - left_out
-    own = set(instants_and_dates(besides))
-    for instant in sorted(one for one in instants if one not in own and local_today(one, start.timezone) not in own):
+    for instant in sorted(ahead):
         # A listed date has no UID of its own.
         has_suffix = entry.is_override or instant != start.instant
         uid = f"{entry.uid}/{instant:%Y%m%dT%H%M%SZ}" if has_suffix else entry.uid
         if len(uid) > MAX_UID:
             raise EntryRefusedError(f"its UID has more than {MAX_UID} characters with the date")
-        spec = _checked(EventSpec, {**settings, **_words(told), "scheduled_at": instant})
+        spec = _checked(EventSpec, {**settings, **_words(details), "scheduled_at": instant})
         yield ImportedEvent(entry.number, uid, spec, related, asks)
 
 
@@ -168,7 +178,7 @@ def series_of(entry: Entry, defaults: Defaults) -> ImportedSeries:
     if start.local.second:
         raise EntryRefusedError(f"it begins at {start.local.time()}; a series begins on a whole minute")
     read = read_rule(parts_of(rules[0]), start.local, start.timezone)
-    left_out, extras = _besides(entry, read.rule)
+    left_out, moments = _besides(entry, read.rule)
     rule = read.rule
     schedule = {
         "frequency": rule.frequency,
@@ -180,12 +190,13 @@ def series_of(entry: Entry, defaults: Defaults) -> ImportedSeries:
         "ends_at": rule.ends_at,
         "month_end": rule.month_end,
     }
-    told = _told(entry, start, defaults.get(_MINUTES))
-    spec = _checked(SeriesSpec, {**_settings(entry, defaults), **_words(told), **schedule})
-    return ImportedSeries(entry.number, entry.uid, spec, left_out | frozenset(read.before), (), extras)
+    details = _details(entry, start, defaults.get(_MINUTES))
+    spec = _checked(SeriesSpec, {**_settings(entry, defaults), **_words(details), **schedule})
+    series = ImportedSeries(entry.number, entry.uid, spec, left_out | frozenset(read.before), (), ())
+    return replace(series, extras=tuple(Extra(moment, series.details) for moment in moments))
 
 
-def change_of(entry: Entry, series: ImportedSeries) -> Changed | dt.date | dt.datetime | None:
+def change_of(entry: Entry, series: ImportedSeries) -> Changed | Extra | dt.date | None:
     """
     Return what an override does to its series: a change, a date that is left out, or one more event; None: nothing.
 
@@ -199,15 +210,11 @@ def change_of(entry: Entry, series: ImportedSeries) -> Changed | dt.date | dt.da
     if entry.is_cancelled:
         return slot.local_date if slot is not None else None
     start = _start_of(entry)
-    if slot is None:
-        return start.instant
-    spec = series.spec
-    told = _told(entry, start, spec.duration_minutes)
-    plain = start.instant == slot.starts_at and told == Told(spec.name, spec.description, spec.duration_minutes)
-    if plain:
+    details = _details(entry, start, series.details.duration_minutes)
+    if slot is not None and (start.instant, details) == (slot.starts_at, series.details):
         return None
-    _ = _checked(EventSpec, {**_words(told), "scheduled_at": start.instant})
-    return Changed(slot.local_date, start.instant, told)
+    _ = _checked(EventSpec, {**_words(details), "scheduled_at": start.instant})
+    return Extra(start.instant, details) if slot is None else Changed(slot.local_date, start.instant, details)
 
 
 def _start_of(entry: Entry) -> Moment:
@@ -222,17 +229,17 @@ def _start_of(entry: Entry) -> Moment:
     return start
 
 
-def _told(entry: Entry, start: Moment, minutes_else: object) -> Told:
+def _details(entry: Entry, start: Moment, minutes_else: object) -> Details:
     minutes = duration_of(entry.component, start, entry.zones)
     description = entry.component.text("DESCRIPTION")[:_LOOKED_AT].replace("\r", "").strip()
     place = entry.component.text("LOCATION")[:_LOOKED_AT].strip()
     whole = "\n\n".join(part for part in (description, place) if part)
     otherwise = minutes_else if isinstance(minutes_else, int) else _DEFAULT_MINUTES
-    return Told(entry.title, cut(whole, MAX_DESCRIPTION), minutes or otherwise)
+    return Details(entry.title, cut(whole, MAX_DESCRIPTION), minutes or otherwise)
 
 
-def _words(told: Told) -> dict[str, object]:
-    return {"name": told.name, "description": told.description, _MINUTES: told.duration_minutes}
+def _words(details: Details) -> dict[str, object]:
+    return {"name": details.name, "description": details.description, _MINUTES: details.duration_minutes}
 
 
 def _settings(entry: Entry, defaults: Defaults) -> Defaults:
@@ -280,18 +287,3 @@ def _besides(entry: Entry, rule: SeriesRule) -> tuple[frozenset[dt.date], tuple[
 
 def _slots(named: Iterable[Moment | dt.date], rule: SeriesRule) -> Iterator[Occurrence]:
     yield from (slot for one in named if (slot := slot_of(one, rule)) is not None)
-
-
-def slot_of(named: Moment | dt.date, rule: SeriesRule) -> Occurrence | None:
-    """Return the occurrence that a moment names, by its instant or by its wall time, or that a mere date names."""
-    if not isinstance(named, Moment):
-        return next(iter(occurrences(rule, named, named)), None)
-    own_zone = named.timezone == rule.timezone
-    own_wall = own_zone and named.local.time() == rule.time_of_day
-    # Whatever its zone, the local date is at most a day off.
-    for days in (0,) if own_zone else (0, -1, 1):
-        date = named.local.date() + dt.timedelta(days=days)
-        for one in occurrences(rule, date, date):
-            if own_wall or one.starts_at == named.instant:
-                return one
-    return None

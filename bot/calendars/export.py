@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from icalendar import Calendar
 from icalendar import Event as VEvent
 
-from bot.calendars.entries import SETTINGS, Changed, EventEntry, SeriesEntry, Told, settings_text
+from bot.calendars.entries import SETTINGS, Changed, Details, EventEntry, SeriesEntry, settings_text
 from bot.calendars.rule import first_return, rule_parts
 from bot.times.recurrence import Occurrence, SeriesRule, occurrences
 
@@ -52,7 +52,7 @@ def _of_series(one: SeriesEntry, until: dt.date) -> Iterator[VEvent]:
     skipped_by_clock = {each.local_date: each for each in _in_gaps(one.rule, until)}
     extra = [each for date, each in skipped_by_clock.items() if date not in one.left_out]
     out = sorted({*_on_grid(one.rule, one.left_out), *skipped_by_clock})
-    component = _described(one.uid, one.told, one.made_at)
+    component = _described(one.uid, one.details, one.made_at)
     component.add("dtstart", _wall(one.rule, first.local_date, zone))
     component.add("rrule", rule_parts(one.rule))
     if out:
@@ -66,7 +66,7 @@ def _of_series(one: SeriesEntry, until: dt.date) -> Iterator[VEvent]:
 
 
 def _override(one: SeriesEntry, changed: Changed, zone: ZoneInfo) -> VEvent:
-    component = _described(one.uid, changed.told, one.made_at)
+    component = _described(one.uid, changed.details, one.made_at)
     (slot,) = occurrences(one.rule, changed.local_date, changed.local_date)
     component.add("recurrence-id", slot.starts_at.astimezone(zone))
     local = changed.starts_at.astimezone(zone)
@@ -76,7 +76,7 @@ def _override(one: SeriesEntry, changed: Changed, zone: ZoneInfo) -> VEvent:
 
 
 def _of_event(event: EventEntry) -> VEvent:
-    component = _described(event.uid, event.told, event.made_at)
+    component = _described(event.uid, event.details, event.made_at)
     component.add("dtstart", event.starts_at)
     component.add("sequence", event.version)
     component.add("status", "CONFIRMED" if event.is_sure else "TENTATIVE")
@@ -87,14 +87,14 @@ def _of_event(event: EventEntry) -> VEvent:
     return component
 
 
-def _described(uid: str, told: Told, made_at: dt.datetime) -> VEvent:
+def _described(uid: str, details: Details, made_at: dt.datetime) -> VEvent:
     component = VEvent()
     component.add("uid", uid)
     component.add("dtstamp", made_at.replace(microsecond=0))
-    component.add("summary", told.name)
-    component.add("duration", dt.timedelta(minutes=told.duration_minutes))
-    if told.description:
-        component.add("description", told.description.replace("\r\n", "\n").replace("\r", "\n"))
+    component.add("summary", details.name)
+    component.add("duration", dt.timedelta(minutes=details.duration_minutes))
+    if details.description:
+        component.add("description", details.description.replace("\r\n", "\n").replace("\r", "\n"))
     return component
 
 

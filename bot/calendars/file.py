@@ -12,7 +12,7 @@ from typing import Final
 
 from dateutil.relativedelta import relativedelta
 
-from bot.calendars.entries import Changed
+from bot.calendars.entries import Changed, Extra
 from bot.calendars.entry import (
     MAX_UID,
     Defaults,
@@ -177,11 +177,10 @@ def _read_group(group: Sequence[Entry], ground: Ground, found: CalendarFile) -> 
 def _events_ahead(
     entry: Entry, besides: Sequence[Moment | dt.date], ground: Ground, found: CalendarFile
 ) -> list[ImportedEvent]:
-    events = list(events_of(entry, ground.events, besides=besides))
+    events = list(events_of(entry, ground.events, now=ground.now, besides=besides))
     _refuse_too_far([one.spec.scheduled_at for one in events], ground.now)
-    ahead = [one for one in events if one.spec.scheduled_at > ground.now]
-    found.past += not ahead and not besides
-    return ahead
+    found.past += not events and not besides
+    return events
 
 
 def _refuse_too_far(moments: Iterable[dt.datetime], now: dt.datetime) -> None:
@@ -196,7 +195,7 @@ def _refuse_too_far(moments: Iterable[dt.datetime], now: dt.datetime) -> None:
 def _read_series(master: Entry, overrides: Sequence[Entry], ground: Ground, found: CalendarFile) -> None:
     try:
         series = series_of(master, ground.series)
-        _refuse_too_far(series.extras, ground.now)
+        _refuse_too_far([one.starts_at for one in series.extras], ground.now)
     except EntryRefusedError as error:
         found.refuse(master, str(error))
         for entry in overrides:
@@ -212,9 +211,9 @@ def _read_series(master: Entry, overrides: Sequence[Entry], ground: Ground, foun
 def _with_overrides(
     series: ImportedSeries, overrides: Sequence[Entry], now: dt.datetime, found: CalendarFile
 ) -> ImportedSeries:
-    left_out, extras = set(series.left_out), {one for one in series.extras if one > now}
+    left_out, listed = set(series.left_out), [one for one in series.extras if one.starts_at > now]
     changed: dict[dt.date, Changed] = {}
-    own, added = set[dt.date](), set[dt.datetime]()
+    own, added = set[dt.date](), set[Extra]()
     for entry in newest(overrides, series.spec.rule):
         try:
             change = change_of(entry, series)
@@ -229,14 +228,16 @@ def _with_overrides(
                 changed[change.local_date] = change
             case Changed():
                 left_out.add(change.local_date)
-            case dt.datetime():
-                added |= {change} if change > now else set()
+            case Extra():
+                added |= {change} if change.starts_at > now else set()
             case dt.date():
                 left_out.add(change)
             case None:
                 pass
     timezone = series.spec.rule.timezone
-    extras = {one for one in extras if one not in own and local_today(one, timezone) not in own} | added
+    extras = added | {
+        one for one in listed if one.starts_at not in own and local_today(one.starts_at, timezone) not in own
+    }
     return replace(
         series,
         left_out=frozenset(left_out - changed.keys()),
@@ -245,15 +246,15 @@ def _with_overrides(
     )
 
 
-def _moments_of(change: Changed | dt.date | dt.datetime | None, named: Moment | dt.date) -> Iterator[dt.datetime]:
+def _moments_of(change: Changed | Extra | dt.date | None, named: Moment | dt.date) -> Iterator[dt.datetime]:
     """Yield the moments at which an override has or had an event."""
     match change:
         case Changed():
             yield change.starts_at
             if isinstance(named, Moment):
                 yield named.instant
-        case dt.datetime():
-            yield change
+        case Extra():
+            yield change.starts_at
         case _:
             pass
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from bot.calendars.lines import Component, EntryRefusedError
 from bot.calendars.zones import zone_of
-from bot.times.recurrence import resolve_wall_time
+from bot.times.recurrence import Occurrence, SeriesRule, occurrences, resolve_wall_time
 
 MOST_DATES: Final = 2_000
 """How many dates one property's lines may list."""
@@ -92,3 +92,18 @@ class Zones:
             if one.parameters.get("VALUE", "").upper() == "PERIOD":
                 raise EntryRefusedError(f"its {name} lists periods, each of a length of its own")
             yield self.moment(name, one.parameters, text.strip())
+
+
+def slot_of(named: Moment | dt.date, rule: SeriesRule) -> Occurrence | None:
+    """Return the occurrence that a moment names, by its instant or by its wall time, or that a mere date names."""
+    if not isinstance(named, Moment):
+        return next(iter(occurrences(rule, named, named)), None)
+    own_zone = named.timezone == rule.timezone
+    own_wall = own_zone and named.local.time() == rule.time_of_day
+    # Whatever its zone, the local date is at most a day off.
+    for days in (0,) if own_zone else (0, -1, 1):
+        date = named.local.date() + dt.timedelta(days=days)
+        for one in occurrences(rule, date, date):
+            if own_wall or one.starts_at == named.instant:
+                return one
+    return None

@@ -2,9 +2,9 @@
 
 from collections.abc import Hashable, Iterable
 
-from bot.calendars.entry import Entry, slot_of
+from bot.calendars.entry import Entry
 from bot.calendars.lines import EntryRefusedError
-from bot.calendars.moments import Moment
+from bot.calendars.moments import Moment, slot_of
 from bot.times.recurrence import SeriesRule
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from bot.calendars.entries import CARRIED, DAYS_AHEAD, Changed, EventEntry, SeriesEntry, Told
+from bot.calendars.entries import CARRIED, DAYS_AHEAD, Changed, Details, EventEntry, SeriesEntry
 from bot.events.exceptions import date_of, occurrences_on
 from bot.events.generate import rule_of
 from bot.times.known_timezones import known_timezones
@@ -22,6 +22,8 @@ LOOKED_BACK: Final = dt.timedelta(days=366)
 """How far back the events of a file reach; the rule of a series reaches back to its beginning."""
 
 MOST_EVENTS: Final = 20_000
+"""How many events a file holds at most: single ones, and those of its series that were looked at for changes."""
+
 MOST_OF_PERSON: Final = 500
 
 _DAY: Final = dt.timedelta(days=1)
@@ -53,7 +55,12 @@ async def calendar_of_guild(guild_id: int, *, now: dt.datetime, series_id: int |
     events = Event.filter(guild_id=guild_id, scheduled_at__gt=now - LOOKED_BACK)
     if series_id is not None:
         events = events.filter(series_id=series_id)
-    found = await events.order_by("scheduled_at", "id").limit(MOST_EVENTS)
+    # One more than the file holds, to know whether there are any.
+    ids = await events.order_by("scheduled_at", "id").limit(MOST_EVENTS + 1).values_list("id", flat=True)
+    found: list[Event] = []
+    # Rows become objects all at once and in the loop: batch by batch, so that others have their turn.
+    for batch in _batches([integer(one) for one in ids]):
+        found += await Event.filter(guild_id=guild_id, id__in=batch).order_by("scheduled_at", "id")
     exceptions = await _exceptions([row.id for row in rows])
     # Thousands of events take a while, in which everything else of this process must go on.
     return await asyncio.to_thread(_calendar, rows, found, exceptions, now)
@@ -83,7 +90,7 @@ def _calendar(
     now: dt.datetime,
 ) -> Calendar:
     by_series: dict[int | None, list[Event]] = {}
-    for event in found:
+    for event in found[:MOST_EVENTS]:
         by_series.setdefault(event.series_id, []).append(event)
     singles = [_single(event) for event in by_series.get(None, ()) if event.state is not EventState.CANCELLED]
     entries: list[SeriesEntry] = []
@@ -97,7 +104,7 @@ def _calendar(
         singles += extras
         if not row.is_active:
             notes.append(f"{row.name} is paused: it ends with the events that it has made.")
-    if len(found) == MOST_EVENTS:
+    if len(found) > MOST_EVENTS:
         notes.append(f"The server has more than {MOST_EVENTS:,} events; the latest are left out.")
     return Calendar(tuple(entries), tuple(singles), tuple(notes))
 
@@ -107,7 +114,7 @@ def _of_series(
 ) -> tuple[SeriesEntry, list[EventEntry]]:
     left_out, changed, singles = set(exceptions), list[Changed](), list[EventEntry]()
     standing: list[dt.date] = []
-    uid, told = series_uid(row), _told(row)
+    uid, details = series_uid(row), _details(row)
     for event in events:
         slot = _slot_of(event, row)
         if slot is None:
@@ -119,15 +126,15 @@ def _of_series(
             left_out.add(date)
             continue
         standing.append(date)
-        if event.scheduled_at != own_time or _told(event) != told:
-            changed.append(Changed(date, event.scheduled_at, _told(event)))
+        if event.scheduled_at != own_time or _details(event) != details:
+            changed.append(Changed(date, event.scheduled_at, _details(event)))
     rule = rule_of(row)
     if not row.is_active:
         last = max([*standing, local_today(now, row.timezone) - _DAY])
         rule = replace(rule, ends_at=last if rule.ends_at is None else min(last, rule.ends_at))
     entry = SeriesEntry(
         uid=uid,
-        told=told,
+        details=details,
         rule=rule,
         made_at=row.created_at,
         settings=_settings(row) | {DAYS_AHEAD: row.generate_days_ahead},
@@ -153,7 +160,7 @@ def _single(event: Event) -> EventEntry:
         settings["discord_signup_reminder"] = False
     return EventEntry(
         uid=event_uid(event),
-        told=_told(event),
+        details=_details(event),
         starts_at=event.scheduled_at,
         made_at=event.created_at,
         settings=settings,
@@ -161,8 +168,8 @@ def _single(event: Event) -> EventEntry:
     )
 
 
-def _told(row: EventRepeater | Event) -> Told:
-    return Told(row.name, row.description, row.duration_minutes)
+def _details(row: EventRepeater | Event) -> Details:
+    return Details(row.name, row.description, row.duration_minutes)
 
 
 def _settings(row: DiscordEventConfigMixin) -> dict[str, object]:

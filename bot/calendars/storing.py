@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot import audit
-from bot.calendars.entries import CARRIED, Told
+from bot.calendars.entries import CARRIED, Details
 from bot.calendars.entry import ImportedEvent, ImportedSeries
 from bot.calendars.file import CalendarFile, Ground, read_calendar
 from bot.calendars.rows import event_uid, series_uid
@@ -166,11 +166,13 @@ async def _as_in_file(one: ImportedSeries, row: EventRepeater, *, actor: int | N
     events: list[Event] = []
     for changed in one.changed:
         (slot,) = occurrences_on(row, changed.local_date, changed.local_date)
-        event = _changed(new_event(row, slot, now), changed.told, changed.starts_at, now=now)
+        event = _changed(new_event(row, slot, now), changed.details, changed.starts_at, now=now)
         if "scheduled_at" in event.overridden_fields:
             await note_moved(row.id, changed.local_date, is_back=False)
         events.append(event)
-    events += [_extra(row, moment, now=now) for moment in one.extras]
+    events += [
+        _changed(_extra(row, extra.starts_at, now=now), extra.details, extra.starts_at, now=now) for extra in one.extras
+    ]
     await _save(events)
     after = {"uid": one.uid, "left_out": len(one.left_out), "changed": len(one.changed), "extras": len(one.extras)}
     await audit.record(
@@ -178,13 +180,13 @@ async def _as_in_file(one: ImportedSeries, row: EventRepeater, *, actor: int | N
     )
 
 
-def _changed(event: Event, told: Told, starts_at: dt.datetime, *, now: dt.datetime) -> Event:
+def _changed(event: Event, details: Details, starts_at: dt.datetime, *, now: dt.datetime) -> Event:
     """Return an event as an admin's edits of it alone would have left it."""
     wanted = {
         "scheduled_at": starts_at,
-        "name": told.name,
-        "description": told.description,
-        "duration_minutes": told.duration_minutes,
+        "name": details.name,
+        "description": details.description,
+        "duration_minutes": details.duration_minutes,
     }
     event.overridden_fields = [name for name, value in wanted.items() if getattr(event, name) != value]
     _ = event.update_from_dict(wanted)
@@ -234,8 +236,8 @@ def _extra_of_file(one: ImportedEvent, parent: EventRepeater, *, now: dt.datetim
         own = {name: getattr(spec, name) for name in CARRIED} | {"discord_signup_reminder": one.asks}
         _ = event.update_from_dict(own)
         event.native_due_at = due_when_made(event, now=now)
-    told = Told(spec.name, spec.description, spec.duration_minutes)
-    return _changed(event, told, spec.scheduled_at, now=now)
+    details = Details(spec.name, spec.description, spec.duration_minutes)
+    return _changed(event, details, spec.scheduled_at, now=now)
 
 
 async def _save(events: Sequence[Event]) -> None:

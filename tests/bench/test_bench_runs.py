@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from tests.bench.__main__ import FIGURES, QUICK
-from tests.bench.measure import MILLISECONDS, Goal, Line, Sample, interleaved, table
+from tests.bench.__main__ import FIGURES, QUICK, main
+from tests.bench.measure import HEADINGS, MILLISECONDS, Goal, Line, Sample, interleaved, table
 from tests.throwaway import Databases
 
 
@@ -20,6 +20,20 @@ async def test_figure_yields_numbers(name: str, databases: Databases) -> None:
             assert len(sample.values) >= 2
             assert all(math.isfinite(value) and value > 0 for value in sample.values)
     assert table([line.cells() for line in lines]).count("\n") == len(lines) + 1
+
+
+@pytest.mark.postgres
+def test_the_command_starts_its_databases_and_prints_a_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tests.bench.__main__.FIGURES", {"P11": FIGURES["P11"]})
+
+    main(["--quick"])
+
+    heading, _, figure, *rest = capsys.readouterr().out.splitlines()
+    assert heading.split() == list(HEADINGS)
+    assert figure.startswith("P11 occurrences of 40 series over a year")
+    assert rest[-1] == "Quick sizes: the figures mean nothing."
 
 
 async def test_contenders_take_turns_and_the_first_round_does_not_count() -> None:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given, settings
 from icalendar import Calendar
 
-from bot.calendars.entries import EventEntry, SeriesEntry, Told
+from bot.calendars.entries import Details, EventEntry, SeriesEntry
 from bot.calendars.export import calendar_file
 from bot.events.series_spec import SeriesSpec
 from bot.times.recurrence import SeriesRule, occurrences
 from models.states import Frequency, MonthEnd
-from tests.calendars import FROM, NOW, TO, TOLD, own_instants, read, read_instants, series, within
+from tests.calendars import DETAILS, FROM, NOW, TO, own_instants, read, read_instants, series, within
 from tests.schedules import community_meetings, mixed_schedule
 
 UNTIL = dt.date(2030, 12, 31)
@@ -26,7 +26,7 @@ SUNDAY = SeriesRule(
     ends_at=None,
     month_end=MonthEnd.LAST_DAY,
 )
-EVENT = EventEntry("event-1@tests", Told("One, two; \\ three\nfour", "", 45), NOW, NOW, {})
+EVENT = EventEntry("event-1@tests", Details("One, two; \\ three\nfour", "", 45), NOW, NOW, {})
 
 
 def exported(*entries: SeriesEntry) -> bytes:
@@ -34,7 +34,7 @@ def exported(*entries: SeriesEntry) -> bytes:
 
 
 def entry_of(rule: SeriesRule) -> SeriesEntry:
-    return SeriesEntry("series-1@tests", TOLD, rule, NOW, {})
+    return SeriesEntry("series-1@tests", DETAILS, rule, NOW, {})
 
 
 @settings(max_examples=60, deadline=None)
@@ -52,7 +52,7 @@ def test_what_is_exported_and_read_again_takes_place_at_the_same_moments(one: Se
     assert found.refused == []
     if own_instants(one):
         (again,) = found.series
-        left_out = SeriesEntry("", TOLD, again.spec.rule, NOW, {}, again.left_out, again.changed)
+        left_out = SeriesEntry("", DETAILS, again.spec.rule, NOW, {}, again.left_out, again.changed)
         assert own_instants(left_out) == own_instants(one)
         assert again.extras == ()
 
@@ -70,7 +70,8 @@ def test_a_real_communitys_meetings_are_read_as_we_mean_them() -> None:
         pytest.skip("no schedule of a real community beside this repository")
     specs = [SeriesSpec.model_validate(entry) for entry in schedule["series"]]
     entries = [
-        SeriesEntry(f"{number}@tests", Told(spec.name, "", 60), spec.rule, NOW, {}) for number, spec in enumerate(specs)
+        SeriesEntry(f"{number}@tests", Details(spec.name, "", 60), spec.rule, NOW, {})
+        for number, spec in enumerate(specs)
     ]
 
     found = read(exported(*entries))
@@ -106,7 +107,7 @@ def test_an_event_keeps_every_character_of_its_name() -> None:
     raw = calendar_file("Hall", [], [EVENT], until=UNTIL)
 
     (event,) = Calendar.from_ical(raw).events
-    assert str(event["SUMMARY"]) == EVENT.told.name
+    assert str(event["SUMMARY"]) == EVENT.details.name
     assert event.DTSTART == NOW
     assert event.DURATION.total_seconds() == 45 * 60
 

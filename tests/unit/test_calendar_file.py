@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bot.calendars.entries import Details, Extra
 from bot.calendars.lines import MAX_ENTRIES, CalendarFileError
 from bot.errors import BotError
 from bot.times.recurrence import occurrences
@@ -216,7 +217,7 @@ def test_dates_are_left_out_however_they_are_written(line: str) -> None:
 def test_further_dates_of_a_series_are_extra_events_of_it() -> None:
     (one,) = read(returning("FREQ=WEEKLY", START, "RDATE:20260108T180000Z,20260113T180000Z")).series
 
-    assert one.extras == (dt.datetime(2026, 1, 8, 18, tzinfo=dt.UTC),)
+    assert one.extras == (Extra(dt.datetime(2026, 1, 8, 18, tzinfo=dt.UTC), Details("Raid night", "", 120)),)
 
 
 def test_further_dates_of_a_single_event_are_events_with_names_of_their_own() -> None:
@@ -267,6 +268,13 @@ def test_what_is_over_is_left_out_and_counted() -> None:
     found = read(vcalendar("DTSTART:20250106T190000Z") + returning("FREQ=DAILY;COUNT=2", "DTSTART:20250106T190000Z"))
 
     assert (found.series, found.events, found.past, found.refusals) == ([], [], 1, 1)
+
+
+@pytest.mark.parametrize(("year", "past", "refusals"), [(2025, 1, 0), (2026, 0, 1)])
+def test_of_what_is_over_no_fault_is_told(year: int, past: int, refusals: int) -> None:
+    found = read(vcalendar(f"DTSTART:{year}0106T190000Z", f"DTEND:{year}0106T180000Z"))
+
+    assert (found.events, found.past, found.refusals) == ([], past, refusals)
 
 
 def test_what_is_no_event_is_named() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.calendars.entries import Details, Extra
 from bot.calendars.file import CalendarFile
 from tests.calendars import read, vcalendar
 
@@ -39,7 +40,7 @@ def events_at(found: CalendarFile) -> list[str]:
 
 def extras_at(found: CalendarFile) -> list[str]:
     (one,) = found.series
-    return [f"{moment:%m-%d %H}" for moment in one.extras]
+    return [f"{extra.starts_at:%m-%d %H}" for extra in one.extras]
 
 
 @pytest.mark.parametrize("spelled", [(IN_LONDON, IN_UTC), (IN_UTC, IN_LONDON)], ids=["local first", "UTC first"])
@@ -95,6 +96,50 @@ def test_so_does_one_of_a_date_listed_beside_a_rule(override: tuple[str, ...], e
     found = read(with_overrides(vcalendar(START, WEEKLY, LISTED), override))
 
     assert (extras_at(found), found.refused) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("override", "details"),
+    [
+        ((OF_LISTED, to(19, "20260303")), Details("Raid night", "", 120)),
+        ((OF_LISTED, to(19, "20260303"), "DESCRIPTION:With cake."), Details("Raid night", "With cake.", 120)),
+        ((OF_LISTED, to(19, "20260303"), "LOCATION:Old mill"), Details("Raid night", "Old mill", 120)),
+        ((OF_LISTED, to(19, "20260303"), "DURATION:PT45M"), Details("Raid night", "", 45)),
+        (
+            (IN_LONDON.replace("0308", "0310"), to(19, "20260303"), "DESCRIPTION:New."),
+            Details("Raid night", "New.", 120),
+        ),
+    ],
+    ids=["as the series", "description", "place", "duration", "of a date that is none of its own"],
+)
+def test_an_event_beside_the_rule_keeps_the_words_of_its_override(override: tuple[str, ...], details: Details) -> None:
+    (series,) = read(with_overrides(vcalendar(START, WEEKLY), override)).series
+
+    assert series.extras == (Extra(dt.datetime(2026, 3, 3, 19, tzinfo=dt.UTC), details),)
+
+
+def test_so_does_one_of_a_listed_date_and_the_other_listed_dates_keep_those_of_the_series() -> None:
+    raw = with_overrides(
+        vcalendar(START, WEEKLY, f"{LISTED},20260305T190000", "DESCRIPTION:Every week."),
+        (OF_LISTED, to(20, "20260303"), "DESCRIPTION:With cake.", "DURATION:PT3H"),
+    ).replace(b"SUMMARY:Raid night\r\nRECURRENCE-ID", b"SUMMARY:Feast\r\nRECURRENCE-ID")
+
+    (series,) = read(raw).series
+
+    assert series.extras == (
+        Extra(dt.datetime(2026, 3, 3, 20, tzinfo=dt.UTC), Details("Feast", "With cake.", 180)),
+        Extra(dt.datetime(2026, 3, 5, 19, tzinfo=dt.UTC), Details("Raid night", "Every week.", 120)),
+    )
+
+
+def test_one_whose_words_have_no_place_here_is_refused_and_its_date_stays() -> None:
+    override = (OF_LISTED, to(19, "20260303"), "DURATION:P40D")
+
+    found = read(with_overrides(vcalendar(START, WEEKLY, LISTED), override))
+
+    assert (len(found.refused), extras_at(found)) == (1, ["03-03 19"])
+    assert found.refused[0].startswith("Entry 2 (Raid night): its DURATION in minutes 57600 is not allowed")
+    assert found.refused[0].endswith("; its series has that date as any other.")
 
 
 @pytest.mark.parametrize(
