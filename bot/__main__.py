@@ -33,7 +33,7 @@ TERMINATED = 143
 app = App(
     name="tocsin",
     help_format="plaintext",
-    help="A Discord bot for event series and closed playtests: each message once, none lost in silence.",
+    help="A Discord bot for event series: each message once, none lost in silence.",
     version_flags=[],
     result_action="return_value",
 )

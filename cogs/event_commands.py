@@ -1,4 +1,4 @@
-"""What an admin does with events: make one, look at them, move them from state to state."""
+"""What an admin does with events: make one, look at them, let them go from state to state."""
 
 import datetime as dt
 from collections.abc import Collection
@@ -24,10 +24,10 @@ from bot.command_options import (
 )
 from bot.command_tree import Access, Interaction, answer, needs
 from bot.events.browse import EVERY_STATE, search_events
-from bot.events.event_moves import EventMove, EventMoves, movable_states
 from bot.events.event_requests import EventDesk, EventRequest
 from bot.events.option_descriptions import ATTENDEE_ROLE, REQUIRED_ROLE, WHEN_MADE, WHICH_EVENT
 from bot.events.overview import list_events, show_event
+from bot.events.transitions import Transition, Transitions, states_that_allow
 from models.states import EventState
 
 
@@ -39,7 +39,7 @@ class EventCommands(commands.GroupCog, group_name="event", group_description="Ev
     def __init__(self, bot: TocsinBot) -> None:
         self._bot = bot
         self._desk = EventDesk(bot.services.agenda, default_timezone=bot.default_timezone)
-        self._moves = EventMoves(
+        self._transitions = Transitions(
             bot.services.agenda, debounce=bot.options.edit_debounce, instance=bot.services.register.instance
         )
 
@@ -116,7 +116,7 @@ class EventCommands(commands.GroupCog, group_name="event", group_description="Ev
     async def cancel(self, interaction: Interaction, event: str) -> None:
         """Show what cancelling would do, to be done on a press."""
         guild_id, actor = interaction.guild_id or 0, interaction.user.id
-        reply = await self._moves.propose_cancel(event, guild_id=guild_id, actor=actor, now=self._now)
+        reply = await self._transitions.propose_cancel(event, guild_id=guild_id, actor=actor, now=self._now)
         await self._bot.drafts.show(interaction, reply)
 
     @app_commands.command(name="open-signups", description="Open the sign-ups of one event now.")
@@ -124,32 +124,33 @@ class EventCommands(commands.GroupCog, group_name="event", group_description="Ev
     @needs(Access.ADMIN)
     async def open_signups(self, interaction: Interaction, event: str) -> None:
         """Open the sign-ups."""
-        await self._move(interaction, EventMove.OPEN_SIGNUPS, event)
+        await self._make(interaction, Transition.OPEN_SIGNUPS, event)
 
     @app_commands.command(name="roll-call", description="Close the sign-ups of one event, to call the roll.")
     @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def roll_call(self, interaction: Interaction, event: str) -> None:
         """Call the roll."""
-        await self._move(interaction, EventMove.ROLL_CALL, event)
+        await self._make(interaction, Transition.ROLL_CALL, event)
 
     @app_commands.command(name="reopen", description="Open the sign-ups of one event again after the roll call.")
     @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def reopen(self, interaction: Interaction, event: str) -> None:
         """Open the sign-ups again."""
-        await self._move(interaction, EventMove.REOPEN, event)
+        await self._make(interaction, Transition.REOPEN, event)
 
     @app_commands.command(name="start", description="Let one event begin now, whatever its time says.")
     @app_commands.describe(event=WHICH_EVENT)
     @needs(Access.ADMIN)
     async def start(self, interaction: Interaction, event: str) -> None:
         """Let it begin."""
-        await self._move(interaction, EventMove.START, event)
+        await self._make(interaction, Transition.START, event)
 
-    async def _move(self, interaction: Interaction, which: EventMove, event: str) -> None:
+    async def _make(self, interaction: Interaction, which: Transition, event: str) -> None:
         guild_id, actor = interaction.guild_id or 0, interaction.user.id
-        await answer(interaction, await self._moves.move(which, event, guild_id=guild_id, actor=actor, now=self._now))
+        said = await self._transitions.make(which, event, guild_id=guild_id, actor=actor, now=self._now)
+        await answer(interaction, said)
 
     @show.autocomplete("event")
     async def _any(self, interaction: Interaction, typed: str) -> Choices:
@@ -157,23 +158,23 @@ class EventCommands(commands.GroupCog, group_name="event", group_description="Ev
 
     @cancel.autocomplete("event")
     async def _cancellable(self, interaction: Interaction, typed: str) -> Choices:
-        return await self._found(interaction, typed, movable_states(EventMove.CANCEL))
+        return await self._found(interaction, typed, states_that_allow(Transition.CANCEL))
 
     @open_signups.autocomplete("event")
     async def _closed(self, interaction: Interaction, typed: str) -> Choices:
-        return await self._found(interaction, typed, movable_states(EventMove.OPEN_SIGNUPS))
+        return await self._found(interaction, typed, states_that_allow(Transition.OPEN_SIGNUPS))
 
     @roll_call.autocomplete("event")
     async def _open(self, interaction: Interaction, typed: str) -> Choices:
-        return await self._found(interaction, typed, movable_states(EventMove.ROLL_CALL))
+        return await self._found(interaction, typed, states_that_allow(Transition.ROLL_CALL))
 
     @reopen.autocomplete("event")
     async def _at_roll_call(self, interaction: Interaction, typed: str) -> Choices:
-        return await self._found(interaction, typed, movable_states(EventMove.REOPEN))
+        return await self._found(interaction, typed, states_that_allow(Transition.REOPEN))
 
     @start.autocomplete("event")
     async def _startable(self, interaction: Interaction, typed: str) -> Choices:
-        return await self._found(interaction, typed, movable_states(EventMove.START))
+        return await self._found(interaction, typed, states_that_allow(Transition.START))
 
     async def _found(self, interaction: Interaction, typed: str, states: Collection[EventState]) -> Choices:
         found = await search_events(

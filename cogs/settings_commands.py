@@ -26,10 +26,10 @@ from bot.operations.guild_settings import (
     FieldChange,
     SettingsChange,
     change_settings,
+    confirmation,
     described,
     search_fields,
     settings_of,
-    told,
 )
 from bot.operations.guild_templates import TemplateChange, change_template, search_set
 from bot.operations.template_values import ValueKind, search_options, search_values, value_kind
@@ -109,7 +109,7 @@ class SettingsCommands(commands.GroupCog, group_name="settings", group_descripti
         if before.announcement_channel_id != after.announcement_channel_id:
             self._bot.services.agenda.wake(SYNC_DISCORD_EVENTS, self._bot.clock.now())
         notes = [*channel_notes(interaction, announcement_channel, ops_channel), *self._role_notes(manager_role)]
-        await answer(interaction, "\n".join([told(before, after), *notes]))
+        await answer(interaction, "\n".join([confirmation(before, after), *notes]))
 
     def _role_notes(self, manager_role: int | None) -> list[str]:
         if manager_role is None:

@@ -22,7 +22,7 @@ from bot.events.admin_wording import named
 from bot.events.config_options import ConfigOptions, config_given
 from bot.events.event_requests import OPTIONS
 from bot.events.generate import CASCADED_FIELDS, signups_open_at
-from bot.events.lifecycle import wake_after_move
+from bot.events.lifecycle import wake_after_change
 from bot.events.one_off import EventSpec
 from bot.events.requests import RequestRefusedError, checked, given, hours_fields
 from bot.events.signups.waiting_line import is_asked_first, promote, wake_after_promotion
@@ -120,7 +120,7 @@ class EventEdits:
         moved_up = await atomic(_unit)
         event = shown.event
         _log.info("event_edited", guild=event.guild_id, event_id=event.id, actor=actor, fields=sorted(shown.changes))
-        wake_after_move(self._agenda, now=now, debounce=self._debounce)
+        wake_after_change(self._agenda, now=now, debounce=self._debounce)
         wake_after_promotion(self._agenda, now=now)
         return f"{named(event)} was changed.{moved_up}"
 

@@ -13,15 +13,17 @@ from functools import partial
 import structlog
 
 from bot.changes.already_sent import sent_lines
+from bot.changes.asked_again import asked_again
 from bot.changes.edited_event import Editor, follow_edit
 from bot.changes.extras import refuse_taken
 from bot.changes.stale import StaleError, held_event, held_series, refuse_unless_ahead
 from bot.errors import BotError
 from bot.events import browse
 from bot.events.admin_wording import named
-from bot.events.exceptions import date_of, has_slot, is_own_time, note_moved
-from bot.events.lifecycle import wake_after_move
+from bot.events.exceptions import date_of, exception_on, has_slot, is_own_time, note_moved, occurrence_at
+from bot.events.lifecycle import wake_after_change
 from bot.events.own_zone import zone_for
+from bot.leases.event_rows import forget_fan_outs
 from bot.message import timestamps
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
@@ -69,8 +71,8 @@ class _Move:
     One move as it is shown and then made; two are equal where they do the same.
 
     ``is_noted``: its series has its slot, so that the date is noted as moved; one that was kept from an older schedule
-    is not in the way of what the series makes now. ``text`` is what the admin reads: how many are told may differ by
-    the time they are.
+    is not in the way of what the series makes now. ``again``: the sources of reminders that asked nobody and are due
+    anew. ``text`` is what the admin reads: how many are told may differ by the time they are.
     """
 
     event: Event = field(compare=False)
@@ -82,6 +84,7 @@ class _Move:
     is_back: bool
     is_noted: bool
     tells: bool
+    again: tuple[str, ...]
     sent: tuple[str, ...]
     text: str = field(compare=False)
 
@@ -137,7 +140,7 @@ class EventTimes:
 
         event = await atomic(_unit)
         _log.info("event_rescheduled", guild=event.guild_id, event_id=event.id, actor=asked.actor, tells=shown.tells)
-        wake_after_move(self._agenda, now=now, debounce=self._debounce)
+        wake_after_change(self._agenda, now=now, debounce=self._debounce)
         self._agenda.wake(TELL_TIME_CHANGES, now)
         told = " Those who signed up are told by direct message." if shown.tells else ""
         return f"{named(event)} was moved to {timestamps.full_and_relative(event.scheduled_at)}.{told}"
@@ -149,6 +152,7 @@ class EventTimes:
         event.time_changes += move.tells
         changed = [_SCHEDULED_AT, "signups_open_at", "overridden_fields", "time_changes"]
         await event.save(update_fields=changed)
+        await forget_fan_outs(event.id, move.again)
         if move.is_noted and event.series_id is not None and event.slot is not None:
             await note_moved(event.series_id, date_of(event.slot), is_back=move.is_back)
         await follow_edit(
@@ -189,19 +193,23 @@ async def _planned(
     marked = series is not None and event.slot is not None and not is_back
     overridden = (*others, _SCHEDULED_AT) if marked else tuple(others)
     tells = asked.tell is not False and people > 0
-    sent = await sent_lines(event.id)
+    again = await asked_again(event, starts_at=moment, now=now)
+    sent = await sent_lines(event.id, again=again)
     lines = [
         f"Move {named(event)} from {timestamps.full(event.scheduled_at)} to {timestamps.full_and_relative(moment)}?",
         *_opening(event, opens, now),
         *_belonging(event, series, is_back=is_back),
         *sent,
         *_telling(people, tells=tells),
-        *await _twins(event, moment),
+        *await _twins(event, series, moment),
         *asked.notes,
     ]
     stood = (event.state, event.scheduled_at, event.signups_open_at, event.name, event.series_id, event.time_changes)
     is_noted = series is not None and event.slot is not None and has_slot(series, event.slot)
-    return _Move(event, series, stood, moment, opens, overridden, is_back, is_noted, tells, sent, "\n".join(lines))
+    due_anew = tuple(entry.log_source for entry in again)
+    return _Move(
+        event, series, stood, moment, opens, overridden, is_back, is_noted, tells, due_anew, sent, "\n".join(lines)
+    )
 
 
 def _opening(event: Event, opens: dt.datetime | None, now: dt.datetime) -> list[str]:
@@ -227,8 +235,23 @@ def _telling(people: int, *, tells: bool) -> list[str]:
     return [f"The new time goes once to {who} by direct message."]
 
 
-async def _twins(event: Event, moment: dt.datetime) -> list[str]:
-    at_once = Event.filter(guild_id=event.guild_id, scheduled_at=moment, name=event.name).exclude(id=event.id)
-    if not await at_once.exclude(state=EventState.CANCELLED).exists():
-        return []
-    return ["There is another event of this name at that time already."]
+async def _twins(event: Event, series: EventRepeater | None, moment: dt.datetime) -> list[str]:
+    """Return what an admin is to know of other events at that time: it is theirs to say whether two are too many."""
+    at_once = Event.filter(guild_id=event.guild_id, scheduled_at=moment).exclude(id=event.id)
+    others = at_once.exclude(state=EventState.CANCELLED)
+    stands = series is not None and await others.filter(series_id=series.id).exists()
+    if series is not None and (stands or await _comes(event, series, moment)):
+        two = f"{named(series)} has an event of its own at that time, so that there will be two"
+        return [f"{two}: skip that date, or cancel one of the two, if one is enough."]
+    if await others.filter(name=event.name).exists():
+        return ["There is another event of this name at that time already."]
+    return []
+
+
+async def _comes(event: Event, series: EventRepeater, moment: dt.datetime) -> bool:
+    """Return whether a series is still to make an event at that time."""
+    one = occurrence_at(series, moment)
+    if one is None or one.slot == event.slot or not series.is_active:
+        return False
+    is_held = await Event.filter(series_id=series.id, slot=one.slot).exists()
+    return not is_held and await exception_on(series.id, one.local_date) is None

@@ -17,7 +17,7 @@ from bot.events import browse
 from bot.events.admin_wording import config_lines, named
 from bot.events.exceptions import occurrence_at
 from bot.events.generate import CASCADED_FIELDS, event_as_series, opening_when_made, rule_of
-from bot.events.lifecycle import wake_after_move
+from bot.events.lifecycle import wake_after_change
 from bot.events.own_zone import zone_for
 from bot.message import timestamps
 from bot.message.outgoing import ButtonStyle
@@ -123,7 +123,7 @@ class ExtraEvents:
 
         event = await atomic(_unit)
         _log.info("event_created", guild=event.guild_id, event_id=event.id, series=shown.id, actor=actor)
-        wake_after_move(self._agenda, now=now, debounce=self._debounce)
+        wake_after_change(self._agenda, now=now, debounce=self._debounce)
         return f"An extra event of {named(event)} was added: {timestamps.full_and_relative(moment)}."
 
 

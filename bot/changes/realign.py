@@ -36,7 +36,7 @@ class StoredEvent:
     A stored event ahead, as the plan sees it.
 
     ``slot`` is null for an extra one; one that was cancelled once its schedule had left it is off schedule, too.
-    ``told`` are the sources of the messages that are out, or on their way; an event that people see counts as told.
+    ``known`` is what people know it by, see :func:`bot.changes.withdrawal.known_of`; empty where they know nothing.
     ``is_edited``: an admin edited or moved it by itself; ``is_moved``: moved it.
     """
 
@@ -44,7 +44,7 @@ class StoredEvent:
     slot: str | None
     scheduled_at: dt.datetime
     state: EventState
-    told: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
     is_off_schedule: bool = False
     is_edited: bool = False
     is_withdrawn: bool = False
@@ -70,8 +70,8 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """A removed event and the one that comes in its place, in the same period of the rule."""
+class Pairing:
+    """An event and the occurrence that comes in its place, in the same period of the rule, or whose name it takes."""
 
     event: StoredEvent
     to: Arrival
@@ -95,12 +95,13 @@ class RealignPlan:
     """
     What would be done, each in order of time; two that are equal do the same.
 
-    ``renamed`` are kept too: their moment stays, and their slot is another.
+    ``replaced`` go, and another event comes for each; ``renamed`` are kept too: their moment stays, and their slot is
+    another.
     """
 
     kept: tuple[StoredEvent, ...] = ()
-    renamed: tuple[Move, ...] = ()
-    moved: tuple[Move, ...] = ()
+    renamed: tuple[Pairing, ...] = ()
+    replaced: tuple[Pairing, ...] = ()
     removed: tuple[StoredEvent, ...] = ()
     added: tuple[Arrival, ...] = ()
     staying: tuple[Staying, ...] = ()
@@ -114,17 +115,17 @@ class RealignPlan:
     @property
     def leaving(self) -> tuple[StoredEvent, ...]:
         """The events that lose their place, whether another comes for them or not."""
-        return (*(one.event for one in self.moved), *self.removed)
+        return (*(one.event for one in self.replaced), *self.removed)
 
     @property
     def arrivals(self) -> tuple[Arrival, ...]:
         """The occurrences that get an event at once."""
-        return (*(one.to for one in self.moved if not one.to.is_later), *self.added)
+        return (*(one.to for one in self.replaced if not one.to.is_later), *self.added)
 
     @property
     def empties(self) -> bool:
         """Whether events go and the new schedule has none ahead."""
-        return bool(self.leaving) and not any((self.moved, self.added, self.kept, self.renamed))
+        return bool(self.leaving) and not any((self.replaced, self.added, self.kept, self.renamed))
 
 
 def plan(
@@ -173,12 +174,12 @@ def plan(
     leaving = [event for event in leaving if event not in settled]
     staying = [one for one in staying if one.event not in settled]
     arriving = _beside([one.event for one in staying], ahead, arriving, {one.to for one in renamed})
-    moved = _pairs(rule.frequency, leaving, arriving)
-    gone, taken = {one.event for one in moved}, {one.to for one in moved}
+    replaced = _pairs(rule.frequency, leaving, arriving)
+    gone, taken = {one.event for one in replaced}, {one.to for one in replaced}
     return RealignPlan(
         kept=tuple(kept),
         renamed=renamed,
-        moved=moved,
+        replaced=replaced,
         removed=tuple(event for event in leaving if event not in gone),
         added=tuple(one for one in arriving if not one.is_later and one not in taken),
         staying=tuple(staying),
@@ -255,7 +256,7 @@ def _arrivals(wanted: Iterable[Occurrence], ahead: Iterable[StoredEvent], window
     return found
 
 
-def _renamed(events: Iterable[StoredEvent], arriving: Sequence[Arrival]) -> tuple[Move, ...]:
+def _renamed(events: Iterable[StoredEvent], arriving: Sequence[Arrival]) -> tuple[Pairing, ...]:
     """
     Return the events that begin when the new rule has an occurrence under another name, in order of time.
 
@@ -263,21 +264,21 @@ def _renamed(events: Iterable[StoredEvent], arriving: Sequence[Arrival]) -> tupl
     """
     free = {one.occurrence.starts_at: one for one in arriving if one.revives is None}
     return tuple(
-        Move(event, free.pop(event.scheduled_at))
+        Pairing(event, free.pop(event.scheduled_at))
         for event in sorted(events, key=lambda one: (one.scheduled_at, one.event_id))
         if event.slot is not None and not event.is_moved and event.scheduled_at in free
     )
 
 
-def _pairs(frequency: Frequency, leaving: Sequence[StoredEvent], arriving: Sequence[Arrival]) -> tuple[Move, ...]:
+def _pairs(frequency: Frequency, leaving: Sequence[StoredEvent], arriving: Sequence[Arrival]) -> tuple[Pairing, ...]:
     """Pair what goes with what comes in the same period of the rule, in order."""
     coming: dict[Hashable, list[Arrival]] = defaultdict(list)
     for arrival in arriving:
         coming[begin_of_period(frequency, arrival.occurrence.local_date)].append(arrival)
-    found: list[Move] = []
+    found: list[Pairing] = []
     for event in leaving:
         date = event.local_date
         places = coming[begin_of_period(frequency, date)] if date is not None else []
         if places:
-            found.append(Move(event, places.pop(0)))
+            found.append(Pairing(event, places.pop(0)))
     return tuple(found)

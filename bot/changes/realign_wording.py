@@ -19,8 +19,8 @@ _WHY: Final[Mapping[Stays, str]] = {
     Stays.EXTRA: "an extra event",
     Stays.EDITED: "edited by itself",
 }
-# What people know an event by, and how an admin calls it; another source counts as told.
-_TOLD: Final[Mapping[str, str]] = {
+# What people know an event by, and how an admin calls it; by another source it is known too.
+_KNOWN: Final[Mapping[str, str]] = {
     "post": "announced",
     "event_announcement": "announced",
     "event_repost": "announced",
@@ -36,28 +36,28 @@ _TOLD: Final[Mapping[str, str]] = {
 }
 # What a spec has beside what the options name.
 _SWITCHES: Final[Mapping[str, str]] = {one.enabled_field: one.words for one in REMINDERS}
-_OTHERWISE_TOLD: Final = "messages sent"
+_OTHERWISE_KNOWN: Final = "messages sent"
 _STEPS: Final = (60, 40, 25, 15, 10, 6, 4, 2, 1, 0)
 _MOST_OF_A_VALUE: Final = 80
 
 Section = tuple[str, Sequence[str]]
 
 
-def told_words(told: "Collection[str]") -> str:
+def known_words(known: "Collection[str]") -> str:
     """Return in brackets what people know of an event already: `` (announced)``; nothing where they know nothing."""
-    words = sorted({_TOLD.get(source, _OTHERWISE_TOLD) for source in told})
+    words = sorted({_KNOWN.get(source, _OTHERWISE_KNOWN) for source in known})
     return f" ({', '.join(words)})" if words else ""
 
 
 def plan_sections(wanted: RealignPlan) -> list[Section]:
     """Return what happens to each event, with what was announced for it, the loss first; empty classes are left out."""
-    moved = [f"{_event(one.event)} → {_place(one.to)}" for one in wanted.moved]
+    replaced = [f"{_event(one.event)} → {_place(one.to)}" for one in wanted.replaced]
     added = [_place(one) for one in wanted.added]
     staying = [f"{_event(one.event)}: {_WHY[one.why]}" for one in wanted.staying]
     kept = sorted([*wanted.kept, *(one.event for one in wanted.renamed)], key=lambda event: event.scheduled_at)
     sections: list[Section] = [
         ("Removed", [_event(event) for event in wanted.removed]),
-        ("Moved, each as a new event", moved),
+        ("Moved, each as a new event", replaced),
         ("Added", added),
         ("Stay although the new schedule does not have them", staying),
         ("Kept", [_event(event) for event in kept]),
@@ -66,22 +66,22 @@ def plan_sections(wanted: RealignPlan) -> list[Section]:
 
 
 def _event(event: StoredEvent) -> str:
-    return f"{timestamps.full(event.scheduled_at)}{told_words(event.told)}"
+    return f"{timestamps.full(event.scheduled_at)}{known_words(event.known)}"
 
 
 def _place(arrival: Arrival) -> str:
     when = timestamps.full(arrival.occurrence.starts_at)
     if arrival.revives is not None:
-        return f"{when} again{told_words(arrival.revives.told)}"
+        return f"{when} again{known_words(arrival.revives.known)}"
     return f"{when} (made later)" if arrival.is_later else when
 
 
 def plan_notes(wanted: RealignPlan) -> list[str]:
     """Return what to read beside the lists."""
-    told = sum(1 for event in wanted.leaving if event.told)
+    known = sum(1 for event in wanted.leaving if event.known)
     notes = ["Nothing that was sent is sent again."] if wanted.leaving or wanted.arrivals else []
-    if told:
-        posts = "The post of the one" if told == 1 else f"The posts of the {told}"
+    if known:
+        posts = "The post of the one" if known == 1 else f"The posts of the {known}"
         notes.insert(0, f"{posts} announced already will say that it is cancelled, or where it moved.")
     return notes
 
@@ -90,7 +90,7 @@ def counted(wanted: RealignPlan, *, made: int = 0) -> str:
     """Return how many events went and came, ``made`` beside the plan: ``1 removed, 2 moved``; nothing for none."""
     counts = [
         (len(wanted.removed), "removed"),
-        (len(wanted.moved), "moved"),
+        (len(wanted.replaced), "moved"),
         (len(wanted.added) + made, "added"),
     ]
     return ", ".join(f"{number} {what}" for number, what in counts if number)

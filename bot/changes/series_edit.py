@@ -25,7 +25,7 @@ from bot.changes.stale import StaleError, held_series, hold_events
 from bot.events import browse
 from bot.events.admin_wording import named
 from bot.events.generate import generate_events_for_repeater
-from bot.events.lifecycle import wake_after_move
+from bot.events.lifecycle import wake_after_change
 from bot.events.requests import checked, nowhere_notes
 from bot.events.series_requests import OPTIONS
 from bot.events.series_spec import ConfigSpec, SeriesSpec
@@ -125,7 +125,7 @@ class SeriesEditing:
         _log.info(
             "series_edited", guild=wish.guild_id, series=wish.series_id, actor=wish.actor, fields=sorted(edit.after)
         )
-        wake_after_move(self._agenda, now=now, debounce=self._debounce)
+        wake_after_change(self._agenda, now=now, debounce=self._debounce)
         return _done(edit, made)
 
     async def _store(self, series: EventRepeater, edit: _Edit, wish: Wish, now: dt.datetime) -> int:

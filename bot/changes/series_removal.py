@@ -17,7 +17,7 @@ from bot.changes.stale import StaleError, held_series, hold_events
 from bot.changes.withdrawal import Removal, known_of, withdraw_all
 from bot.events import browse
 from bot.events.admin_wording import named
-from bot.events.lifecycle import wake_after_move
+from bot.events.lifecycle import wake_after_change
 from bot.events.posts import mark_changed
 from bot.message import timestamps
 from bot.message.outgoing import ButtonStyle
@@ -78,7 +78,7 @@ class SeriesRemoval:
         done = list((await atomic(_unit)).values())
         series = shown.series
         _log.info("series_deleted", guild=series.guild_id, series=series.id, actor=actor, events=len(done))
-        wake_after_move(self._agenda, now=now, debounce=self._debounce)
+        wake_after_change(self._agenda, now=now, debounce=self._debounce)
         went = _counted(done.count(Removal.DELETED), "event went", "events went")
         cancelled = _counted(done.count(Removal.CANCELLED), "was cancelled", "were cancelled")
         stay = _counted(len(shown.staying), "stays", "stay")

@@ -29,7 +29,7 @@ from bot.events.exceptions import (
     skipped_dates,
 )
 from bot.events.generate import generate_events_for_repeater
-from bot.events.lifecycle import Also, move, wake_after_move
+from bot.events.lifecycle import Also, transition, wake_after_change
 from bot.message.choice import Found
 from bot.message.limits import CHOICES
 from bot.message.outgoing import ButtonStyle
@@ -129,7 +129,7 @@ class SeriesSkips:
         says = await atomic(_unit)
         series, date = shown.series, shown.date.isoformat()
         _log.info("series_date_changed", guild=series.guild_id, series=series.id, date=date, actor=actor)
-        wake_after_move(self._agenda, now=now, debounce=self._debounce)
+        wake_after_change(self._agenda, now=now, debounce=self._debounce)
         return says
 
     async def _skip(self, change: DateChange, *, actor: int, now: dt.datetime) -> str:
@@ -151,7 +151,7 @@ class SeriesSkips:
                 action=_SKIPPED,
             )
             return done is not Removal.LOST
-        return await move(
+        return await transition(
             event,
             allowed=AHEAD,
             to=EventState.CANCELLED,

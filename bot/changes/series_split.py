@@ -28,7 +28,7 @@ from bot.events import browse
 from bot.events.admin_wording import named
 from bot.events.exceptions import carry_over, date_of
 from bot.events.generate import excepted_dates
-from bot.events.lifecycle import wake_after_move
+from bot.events.lifecycle import wake_after_change
 from bot.events.posts import mark_all_changed
 from bot.events.profiles import copy_series_opt_outs
 from bot.events.requests import checked
@@ -115,7 +115,7 @@ class SeriesSplitting:
             note = "It was changed since you were shown this, so nothing was done. This is how it stands now:"
             return await self.propose(wish, event_id, now=now, note=note)
         _log.info("series_split", guild=wish.guild_id, series=wish.series_id, into=new.id, actor=wish.actor)
-        wake_after_move(self._agenda, now=now, debounce=self._debounce)
+        wake_after_change(self._agenda, now=now, debounce=self._debounce)
         told = counted(split.plan or RealignPlan())
         return (
             f"{named(split.series)} ends on {in_words(split.date - _DAY)}; {named(new)} goes on from there"

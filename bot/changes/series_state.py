@@ -14,7 +14,7 @@ from bot.changes.stale import StaleError, held_series
 from bot.errors import BotError
 from bot.events import browse
 from bot.events.admin_wording import named
-from bot.events.lifecycle import wake_after_move
+from bot.events.lifecycle import wake_after_change
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
 from bot.scheduling.agenda import Agenda
@@ -71,7 +71,7 @@ async def propose_resume(
         ZoneGoneError: nobody knows when it returns.
     """
     series = await _resumable(typed, guild_id)
-    wanted = await _plan(series, now=now)
+    wanted = await plan_of(series, now=now)
 
     async def _resume(expected: RealignPlan, now: dt.datetime) -> Reply:
         try:
@@ -116,10 +116,10 @@ async def resume_series(
         if not await _switch(series, active=True, actor=actor, now=now):
             return False
         fresh = await held_series(series)
-        wanted = await _plan(fresh, now=now)
+        wanted = await plan_of(fresh, now=now)
         await sync_future_events(
             fresh,
-            realign_schedule=not is_over(fresh, now=now),
+            realign_schedule=True,
             now=now,
             debounce=debounce,
             actor_user_id=actor,
@@ -129,9 +129,11 @@ async def resume_series(
 
     if not await atomic(_unit):
         return f"{named(series)} is not paused."
-    wake_after_move(agenda, now=now, debounce=debounce)
+    wake_after_change(agenda, now=now, debounce=debounce)
     if series.ends_at is not None and is_over(series, now=now):
-        return f"{named(series)} goes on, but it ended on {in_words(series.ends_at)}, so it makes no events."
+        ended = f"{named(series)} goes on, but it ended on {in_words(series.ends_at)}, so it makes no events"
+        # Those of a later end that it had when it was paused.
+        return f"{ended}; events: {counted(wanted)}." if wanted.leaving else f"{ended}."
     if wanted.leaving:
         return f"{named(series)} goes on; events: {counted(wanted)}."
     made = len(wanted.arrivals)
@@ -143,11 +145,6 @@ async def _resumable(typed: str, guild_id: int) -> EventRepeater:
     if series.timezone not in known_timezones():
         raise ZoneGoneError(series)
     return series
-
-
-async def _plan(series: EventRepeater, *, now: dt.datetime) -> RealignPlan:
-    """Return what going on does to the events; one that has ended realigns nothing."""
-    return RealignPlan() if is_over(series, now=now) else await plan_of(series, now=now)
 
 
 def is_over(series: EventRepeater, *, now: dt.datetime) -> bool:

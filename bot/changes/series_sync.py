@@ -129,7 +129,7 @@ def _as_planned(event: Event, known: frozenset[str]) -> StoredEvent:
         slot=event.slot,
         scheduled_at=event.scheduled_at,
         state=event.state,
-        told=known,
+        known=known,
         is_off_schedule=event.is_off_schedule,
         is_edited=bool(event.overridden_fields),
         is_withdrawn=event.is_withdrawn,
@@ -143,7 +143,7 @@ async def _realign(series: EventRepeater, rows: Sequence[Event], wanted: Realign
         [by_id[one.event_id] for one in wanted.leaving],
         now=hand.now,
         debounce=hand.debounce,
-        moved_to={one.event.event_id: one.to.occurrence.starts_at for one in wanted.moved},
+        moved_to={one.event.event_id: one.to.occurrence.starts_at for one in wanted.replaced},
         actor_user_id=hand.actor_user_id,
         instance=hand.instance,
     )

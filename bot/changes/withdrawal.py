@@ -12,8 +12,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from bot.events.lifecycle import Also, move
-from bot.leases.event_rows import forget_failures, told_of
+from bot.events.lifecycle import Also, transition
+from bot.leases.event_rows import forget_failures, sources_sent
 from bot.transactions import atomic, fetch, in_list, integer
 from models.event import Event
 from models.states import EventState
@@ -54,7 +54,7 @@ async def withdraw(
     Remove one upcoming event; part of the caller's transaction, if there is one.
 
     ``moved_to``: where its place went, which its post names. ``action``: as what the audit has it if the row stays. The
-    caller records in the audit why, and wakes the agenda (:func:`bot.events.lifecycle.wake_after_move`) after commit.
+    caller records in the audit why, and wakes the agenda (:func:`bot.events.lifecycle.wake_after_change`) after commit.
     """
     places = {event.id: moved_to} if moved_to is not None else _NOWHERE
     done = await withdraw_all(
@@ -88,7 +88,7 @@ async def withdraw_all(
         done = dict.fromkeys((event.id for event in events), Removal.LOST)
         done |= dict.fromkeys(await _delete([one for one in ids if one not in told]), Removal.DELETED)
         for event in (event for event in held if event.id in told):
-            stays = await move(
+            stays = await transition(
                 event,
                 allowed={EventState.UPCOMING},
                 to=EventState.CANCELLED,
@@ -120,7 +120,7 @@ async def revive(
     """
     if not event.is_withdrawn or event.scheduled_at <= now:
         return False
-    return await move(
+    return await transition(
         event,
         allowed={EventState.CANCELLED},
         to=EventState.UPCOMING,
@@ -147,7 +147,7 @@ async def known_of(events: Collection[Event]) -> dict[int, frozenset[str]]:
     about it: an upcoming event holds no such row, and none may be lost.
     """
     ids = [event.id for event in events]
-    told, answered = await told_of(ids), await _answered(ids)
+    told, answered = await sources_sent(ids), await _answered(ids)
     by_row = {event.id: {*_shown_by(event), *({ANSWERS} if event.id in answered else ())} for event in events}
     return {
         event_id: told.get(event_id, frozenset()) | own for event_id, own in by_row.items() if own or event_id in told

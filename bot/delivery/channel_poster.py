@@ -79,7 +79,7 @@ class ChannelPoster:
             if isinstance(error, discord.HTTPException) and error.code == UNKNOWN_MESSAGE:
                 # Under an enforced nonce this answers a resend whose first copy arrived and was then deleted.
                 return Delivered(message_id=0, channel_id=target.channel_id, status=error.status)
-            raise self._told(send_error(error, written=call.written), channel) from error
+            raise self._with_missing(send_error(error, written=call.written), channel) from error
         return Delivered(message_id=sent.id, channel_id=target.channel_id)
 
     async def find(self, target: Target, *, marker: str, after: int) -> Delivered | None:
@@ -112,7 +112,7 @@ class ChannelPoster:
         except SendError:
             raise
         except Exception as error:
-            raise self._told(send_error(error, written=call.written), channel) from error
+            raise self._with_missing(send_error(error, written=call.written), channel) from error
 
     async def open_dm(self, recipient_id: int) -> int:
         """
@@ -141,7 +141,7 @@ class ChannelPoster:
             failed.may_have_arrived = False  # it was only looked up
             raise failed from error
 
-    def _told(self, error: SendError, channel: Messageable | None) -> SendError:
+    def _with_missing(self, error: SendError, channel: Messageable | None) -> SendError:
         """Add what the bot lacks in the channel, where that is why it was refused."""
         if error.error_class is ErrorClass.FORBIDDEN and isinstance(channel, PostChannel):
             me = own_member(self._client, channel)

@@ -187,13 +187,13 @@ def _texts(
     return {key: value for key, value in given.items() if value is not None}
 
 
-def _state(told: Mapping[str, Any]) -> NativeState:
-    return NativeState(_BY_NUMBER[told["status"]], told.get("user_count") or 0)
+def _state(payload: Mapping[str, Any]) -> NativeState:
+    return NativeState(_BY_NUMBER[payload["status"]], payload.get("user_count") or 0)
 
 
-def _is_own(told: Mapping[str, Any], own_id: int, marker: str, after: int) -> bool:
+def _is_own(payload: Mapping[str, Any], own_id: int, marker: str, after: int) -> bool:
     # The last line alone: what stands above it an admin wrote, who may name any other event.
-    lines = (told.get("description") or "").splitlines()
-    is_live = _BY_NUMBER[told["status"]] in LIVE
-    is_ours = is_live and int(told["id"]) >= after and str(told.get("creator_id")) == str(own_id)
+    lines = (payload.get("description") or "").splitlines()
+    is_live = _BY_NUMBER[payload["status"]] in LIVE
+    is_ours = is_live and int(payload["id"]) >= after and str(payload.get("creator_id")) == str(own_id)
     return is_ours and bool(lines) and lines[-1].strip() == marker

@@ -74,7 +74,7 @@ class RequestGate:
         self._bucket = RequestBucket()
         self._pauses = Pauses()
         self._invalid = InvalidRequests()
-        self._told: dict[int, float] = {}
+        self._logged: dict[int, float] = {}
         self._is_refused = False
         self._on_refused: list[Callable[[], None]] = []
         # First come, first served; a direct message goes ahead, since its queue keeps a pace of its own.
@@ -172,11 +172,11 @@ class RequestGate:
         if status != _RATE_LIMITED:
             self._pauses.accepted(route, now)
             return
-        told = _retry_after(headers)
+        retry_after = _retry_after(headers)
         if _is_everywhere(headers) and not _is_interaction(url):
-            self._bucket.begin_slowly(self._pauses.refused(None, told, now))
+            self._bucket.begin_slowly(self._pauses.refused(None, retry_after, now))
         else:
-            self._pauses.refused(route, told, now)
+            self._pauses.refused(route, retry_after, now)
 
     def _refuse(self) -> None:
         if not self._is_refused:
@@ -188,8 +188,8 @@ class RequestGate:
         count = self._invalid.count(route, now)
         for limit, event in ((NO_DMS_FROM, "invalid_requests_stop_dms"), (NOTHING_FROM, "invalid_requests_stop_all")):
             # Once a window: at the limit each that goes makes room for one more.
-            if count >= limit and now - self._told.get(limit, -WINDOW_SECONDS) >= WINDOW_SECONDS:
-                self._told[limit] = now
+            if count >= limit and now - self._logged.get(limit, -WINDOW_SECONDS) >= WINDOW_SECONDS:
+                self._logged[limit] = now
                 _log.error(event, invalid=count, room_in_seconds=round(self._invalid.rest(limit, now)))
 
 
@@ -213,7 +213,7 @@ def _is_everywhere(headers: Mapping[str, str]) -> bool:
 
 def _retry_after(headers: Mapping[str, str]) -> float:
     try:
-        told = float(headers["Retry-After"])
+        seconds = float(headers["Retry-After"])
     except (KeyError, ValueError):
         return _WITHOUT_RETRY_AFTER
-    return min(max(0.0, told), _LONGEST_RETRY_AFTER) if math.isfinite(told) else _WITHOUT_RETRY_AFTER
+    return min(max(0.0, seconds), _LONGEST_RETRY_AFTER) if math.isfinite(seconds) else _WITHOUT_RETRY_AFTER

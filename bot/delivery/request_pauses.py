@@ -30,11 +30,11 @@ class _Pause:
     until: float = 0.0
     in_a_row: int = 0
 
-    def refused(self, told: float, now: float) -> float:
+    def refused(self, retry_after: float, now: float) -> float:
         if now >= self.until:  # else it was on its way when another was refused
             self.in_a_row += 1
         backoff = min(2.0 ** min(self.in_a_row - 1, _DOUBLINGS), _LONGEST_BACKOFF) if self.in_a_row > 1 else 0.0
-        self.until = max(self.until, now + max(told, backoff))
+        self.until = max(self.until, now + max(retry_after, backoff))
         return self.until
 
     def accepted(self, now: float) -> None:
@@ -49,14 +49,14 @@ class Pauses:
         self._everywhere = _Pause()
         self._routes: defaultdict[str, _Pause] = defaultdict(_Pause)
 
-    def refused(self, route: str | None, told: float, now: float) -> float:
-        """Note a 429 that told to wait ``told`` seconds; ``route`` None: on every route. Return until when."""
+    def refused(self, route: str | None, retry_after: float, now: float) -> float:
+        """Note a 429 that tells to wait ``retry_after`` seconds; ``route`` None: on every route. Return until when."""
         if route is None:
-            return self._everywhere.refused(told, now)
+            return self._everywhere.refused(retry_after, now)
         if len(self._routes) >= _FORGET_AT:
             kept = {key: pause for key, pause in self._routes.items() if pause.until > now}
             self._routes = defaultdict(_Pause, kept)
-        return self._routes[route].refused(told, now)
+        return self._routes[route].refused(retry_after, now)
 
     def accepted(self, route: str, now: float) -> None:
         """Note an answer that was no 429."""

@@ -12,6 +12,7 @@ from bot.demo import bell_tower
 from bot.demo.crashes import CrashingTransport, PlannedCrash, SimulatedCrashError
 from bot.demo.driver import Driver
 from bot.demo.faults import Faults
+from bot.demo.listed import Listed, ListWatcher
 from bot.demo.sightings import Sighting, Watcher
 from bot.demo.world import Place, World
 from bot.migrating import migrate
@@ -24,13 +25,18 @@ _COMES_BACK_AFTER = dt.timedelta(seconds=5)
 
 
 class Life:
-    """One world with the demo's guild in it. Times are the world's; nothing runs but in :meth:`run_until`."""
+    """
+    One world with the demo's guild in it. Times are the world's; nothing runs but in :meth:`run_until`.
+
+    ``tell`` gets each message as it becomes visible, ``tell_listed`` what the server's own list of events shows anew.
+    """
 
     def __init__(
         self,
         start: dt.datetime,
         *,
         tell: Callable[[Sighting], None],
+        tell_listed: Callable[[Listed], None],
         extensions: Sequence[str] = (),
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -38,6 +44,8 @@ class Life:
         self.faults = Faults(self.world)
         self._watcher = Watcher(self.world)
         self._tell_one = tell
+        self._list_watcher = ListWatcher(self.world)
+        self._tell_listed = tell_listed
         self._extensions = extensions
         self._is_stopped = is_stopped
         self._transport = CrashingTransport([])
@@ -111,6 +119,8 @@ class Life:
     async def _tell(self) -> None:
         for sighting in await self._watcher.take():
             self._tell_one(sighting)
+        for listed in self._list_watcher.take():
+            self._tell_listed(listed)
 
     async def end(self) -> None:
         """End the process now running, whatever it is doing; without one nothing happens."""

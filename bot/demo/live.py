@@ -47,7 +47,13 @@ class LiveDemo:
         self.say = say
         self._stopped = asyncio.Event()
         self.told = telling.Tally()
-        self.life = Life(bell_tower.START, tell=self._tell, extensions=COMMAND_COGS, is_stopped=self._stopped.is_set)
+        self.life = Life(
+            bell_tower.START,
+            tell=self._tell,
+            tell_listed=lambda listed: self.say(telling.listed_line(listed)),
+            extensions=COMMAND_COGS,
+            is_stopped=self._stopped.is_set,
+        )
         self._page: Page | None = None
 
     @property

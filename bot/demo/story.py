@@ -1,20 +1,20 @@
 """
-``tocsin demo --story``: one week of the demo's guild in a few seconds, and every visible message is told as a line.
+``tocsin demo --story``: days of the demo's guild in a few seconds, and every visible message is told as a line.
 
 What happens on the way is what a bot has to live through: the process dies right after Discord took a message, a
-moderator deletes the post, Discord is down when a reminder is due, a player takes no direct messages.
+moderator deletes the post, Discord is down when a reminder is due, a player takes no direct messages. Then comes what
+people live through, see :mod:`bot.demo.hunt`.
 """
 
 import datetime as dt
 from typing import Final
 
-from bot.client import COMMAND_COGS
-from bot.demo import bell_tower, telling
+from bot.demo import bell_tower
 from bot.demo.crashes import PlannedCrash
 from bot.demo.faults import Outage
-from bot.demo.life import Life, temporary_database
-from bot.demo.pressing import press
-from bot.demo.sightings import Sighting
+from bot.demo.hunt import Hunt
+from bot.demo.life import temporary_database
+from bot.demo.narrator import Narrator
 from bot.leases.keys import ATTENDANCE_POST, EVENT_REPOST
 from bot.reminders import markers
 from models.event import Event
@@ -27,38 +27,36 @@ _NEXT_DAY: Final = dt.datetime(2026, 3, 7, 0, 0, tzinfo=dt.UTC)
 _A_LITTLE: Final = dt.timedelta(minutes=5)
 
 
-class Story:
-    """The telling of one week."""
+class Raid:
+    """The telling of the first part: one evening of the series."""
 
-    def __init__(self) -> None:
-        self._told = telling.Tally()
-        self.life = Life(bell_tower.START, tell=self._tell, extensions=COMMAND_COGS)
+    def __init__(self, narrator: Narrator) -> None:
+        self._narrator = narrator
+        self._life = narrator.life
         self._event_id = 0
 
-    def _tell(self, sighting: Sighting) -> None:
-        self._told.add(sighting)
-        print(telling.line(sighting), flush=True)
-
-    def narrate(self, what: str) -> None:
-        """Print a line on what happens around the bot."""
-        print(telling.aside(self.life.now(), what), flush=True)
-
-    def closing(self) -> str:
-        """Return the closing count."""
-        return self._told.closing()
+    async def tell(self) -> None:
+        """Tell all of it, from the beginning of the life."""
+        await self.announcement_and_a_death()
+        await self.sign_ups_and_a_deleted_post()
+        await self.a_reminder_in_an_outage()
+        await self.a_closed_door()
+        await self.roll_call_and_another_death()
 
     async def announcement_and_a_death(self) -> None:
         """The raid is announced; the process dies at that very moment, and the next one does not post it again."""
-        await self.life.begin()
-        self.life.plan_crash(PlannedCrash(_ANNOUNCED, accepted=True))
-        event = await Event.filter(series_id=self.life.series_id).order_by("scheduled_at").first()
+        await self._life.begin()
+        self._life.plan_crash(PlannedCrash(_ANNOUNCED, accepted=True))
+        event = await Event.filter(series_id=self._life.series_id).order_by("scheduled_at").first()
         assert event is not None  # noqa: S101 -- it was generated with the series
         self._event_id = event.id
-        self.narrate("The Bell Tower raids on Fridays at 19:30 in Berlin. The bot has just been started.")
-        await self.life.run_until(_ANNOUNCED + _A_LITTLE)
-        self.narrate("The bot died right after Discord took a message; it comes back and does not know of it.")
-        await self.life.restart()
-        await self.life.run_until(_ANNOUNCED + dt.timedelta(minutes=10))
+        self._narrator.narrate("The Bell Tower raids on Fridays at 19:30 in Berlin. The bot has just been started.")
+        await self._life.run_until(_ANNOUNCED + _A_LITTLE)
+        self._narrator.narrate(
+            "The bot died right after Discord took a message; it comes back and does not know of it."
+        )
+        await self._life.restart()
+        await self._life.run_until(_ANNOUNCED + dt.timedelta(minutes=10))
 
     async def sign_ups_and_a_deleted_post(self) -> None:
         """People sign up by the buttons; the post is deleted, and comes back once at the next change."""
@@ -66,7 +64,7 @@ class Story:
             await self._press(player, label, markers.ANNOUNCEMENT)
         await self._press("ember", "Notify me", markers.ANNOUNCEMENT)
         await self._press("dale", "Notify me", markers.ANNOUNCEMENT)
-        await self.life.run_until(self.life.now() + _A_LITTLE)
+        await self._life.run_until(self._life.now() + _A_LITTLE)
         await self._lose_the_post()
         await self._press("brook", "Maybe", EVENT_REPOST)
         await self._press("brook", "Sign up", EVENT_REPOST)
@@ -76,55 +74,51 @@ class Story:
         assert event.announcement_channel_id is not None  # noqa: S101 -- it was announced
         assert event.announcement_message_id is not None  # noqa: S101
         await self._press("dale", "Can't", markers.ANNOUNCEMENT)
-        self.life.world.delete_message(event.announcement_channel_id, event.announcement_message_id)
-        self.narrate("A moderator deletes the post by mistake, just before the bot edits it.")
-        await self.life.run_until(self.life.now() + _A_LITTLE)
+        self._life.world.delete_message(event.announcement_channel_id, event.announcement_message_id)
+        self._narrator.narrate("A moderator deletes the post by mistake, just before the bot edits it.")
+        await self._life.run_until(self._life.now() + _A_LITTLE)
 
     async def a_reminder_in_an_outage(self) -> None:
         """Discord is down when the sign-up reminder is due; each subscriber without a place gets it once, later."""
-        await self.life.run_until(_SIGN_UP_REMINDER)
-        self.narrate("Discord answers nothing but 503 for a minute, just when the sign-up reminder is due.")
-        self.life.faults.plan_outage(Outage(_SIGN_UP_REMINDER, _SIGN_UP_REMINDER + dt.timedelta(minutes=1)))
-        await self.life.run_until(_SIGN_UP_REMINDER + dt.timedelta(minutes=10))
+        await self._life.run_until(_SIGN_UP_REMINDER)
+        self._narrator.narrate("Discord answers nothing but 503 for a minute, just when the sign-up reminder is due.")
+        self._life.faults.plan_outage(Outage(_SIGN_UP_REMINDER, _SIGN_UP_REMINDER + dt.timedelta(minutes=1)))
+        await self._life.run_until(_SIGN_UP_REMINDER + dt.timedelta(minutes=10))
         await self._press("ember", "Sign up", markers.SIGNUP_REMINDER)
 
     async def a_closed_door(self) -> None:
         """Those without a profile are asked for it; who takes no direct messages is named in the channel."""
-        await self.life.run_until(_PROFILE_REMINDER - _A_LITTLE)
+        await self._life.run_until(_PROFILE_REMINDER - _A_LITTLE)
         self._close_dms("cyan")
-        await self.life.run_until(_PROFILE_REMINDER + _A_LITTLE)
+        await self._life.run_until(_PROFILE_REMINDER + _A_LITTLE)
 
     def _close_dms(self, player: str) -> None:
-        self.life.faults.close_dms(self.life.place.player_ids[bell_tower.PLAYERS.index(player)])
-        self.narrate(f"{player} closes their direct messages.")
+        self._life.faults.close_dms(self._life.place.player_ids[bell_tower.PLAYERS.index(player)])
+        self._narrator.narrate(f"{player} closes their direct messages.")
 
     async def roll_call_and_another_death(self) -> None:
         """The bot dies again in the middle of the roll call, and asks nobody twice."""
-        self.life.plan_crash(PlannedCrash(_ROLL_CALL + dt.timedelta(milliseconds=300), accepted=True))
-        await self.life.run_until(_ROLL_CALL + _A_LITTLE)
-        self.narrate("It died in the middle of the roll call, with a message just taken; it comes back.")
-        await self.life.restart()
-        await self.life.run_until(_ROLL_CALL + dt.timedelta(minutes=15))
+        self._life.plan_crash(PlannedCrash(_ROLL_CALL + dt.timedelta(milliseconds=300), accepted=True))
+        await self._life.run_until(_ROLL_CALL + _A_LITTLE)
+        self._narrator.narrate("It died in the middle of the roll call, with a message just taken; it comes back.")
+        await self._life.restart()
+        await self._life.run_until(_ROLL_CALL + dt.timedelta(minutes=15))
         await self._press("ada", "I'll be there", markers.ATTENDANCE_REMINDER)
         await self._press("cyan", "Can't make it", ATTENDANCE_POST)
-        await self.life.run_until(_NEXT_DAY)
-        self.narrate("The raid is over.")
+        await self._life.run_until(_NEXT_DAY)
+        self._narrator.narrate("The raid is over.")
 
     async def _press(self, player: str, label: str, kind: str) -> None:
-        read = await press(self.life, player, label, kind, self._event_id)
-        self.narrate(f'{player} presses {label} and reads: "{read}"')
+        await self._narrator.press(player, label, kind, self._event_id)
 
 
 async def tell_story() -> None:
     """Tell the story and close it with a count; leaves nothing behind."""
     async with temporary_database():
-        story = Story()
+        narrator = Narrator()
         try:
-            await story.announcement_and_a_death()
-            await story.sign_ups_and_a_deleted_post()
-            await story.a_reminder_in_an_outage()
-            await story.a_closed_door()
-            await story.roll_call_and_another_death()
+            await Raid(narrator).tell()
+            await Hunt(narrator).tell()
         finally:
-            await story.life.end()
-        print(story.closing(), flush=True)
+            await narrator.life.end()
+        print(narrator.closing(), flush=True)

@@ -1,9 +1,19 @@
-"""How the demo tells what becomes visible: a line for each message, and how many there were."""
+"""How the demo tells what becomes visible: a line for each message and each change of the list of events; a count."""
 
 import datetime as dt
 from collections import Counter
 
+from bot.demo.listed import Change, Listed
 from bot.demo.sightings import Sighting
+
+_NOW_LISTED = {
+    Change.ADDED: 'now has "{name}" on {begins} UTC',
+    Change.RESCHEDULED: 'moves "{name}" to {begins} UTC',
+    Change.STARTED: 'shows "{name}" as running',
+    Change.ENDED: 'shows "{name}" as over',
+    Change.REMOVED: 'no longer has "{name}"',
+    Change.EDITED: 'shows "{name}" with new words',
+}
 
 
 def moment(at: dt.datetime) -> str:
@@ -20,6 +30,12 @@ def line(sighting: Sighting) -> str:
         about = f'"{text}" on {sighting.occurrence:%a %d %b %H:%M} UTC'
     pings = f", pings {', '.join(sighting.names)}" if sighting.names else ""
     return f"{moment(sighting.at)}  {where}  {sighting.kind}: {about}{pings}"
+
+
+def listed_line(listed: Listed) -> str:
+    """Return one change of the server's own list of events as a line."""
+    says = _NOW_LISTED[listed.change].format(name=listed.name, begins=f"{listed.begins:%a %d %b %H:%M}")
+    return f"{moment(listed.at)}  The server's list of events {says}"
 
 
 def aside(at: dt.datetime, what: str) -> str:

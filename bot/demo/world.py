@@ -26,7 +26,12 @@ MessageListener = Callable[[Mapping[str, Any]], None]
 ChannelListener = Callable[[int], None]
 """Gets the id of a channel in which a message came, changed or went."""
 
+ListListener = Callable[[int, Mapping[str, Any] | None], None]
+"""Gets the id of a scheduled event of a server's own list, and Discord's payload of it; None: it was taken off."""
+
 _MESSAGE_EVENTS = frozenset({"MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE"})
+_TAKEN_OFF = "GUILD_SCHEDULED_EVENT_DELETE"
+_LIST_EVENTS = frozenset({"GUILD_SCHEDULED_EVENT_CREATE", "GUILD_SCHEDULED_EVENT_UPDATE", _TAKEN_OFF})
 
 
 class WorldClock:
@@ -66,6 +71,7 @@ class World:
         self._backend: Any = None
         self._listeners: list[MessageListener] = []
         self._channel_listeners: list[ChannelListener] = []
+        self._list_listeners: list[ListListener] = []
         self.names: dict[int, str] = {}
         self.people: dict[int, str] = {}
 
@@ -195,6 +201,10 @@ class World:
         """Call ``listener`` with the channel's id whenever a message came, changed or went."""
         self._channel_listeners.append(listener)
 
+    def on_list_change(self, listener: ListListener) -> None:
+        """Call ``listener`` whenever a server's own list of scheduled events shows something else."""
+        self._list_listeners.append(listener)
+
     def _hear(self, event: str, payload: Mapping[str, Any]) -> None:
         if event == "MESSAGE_CREATE":
             for listener in self._listeners:
@@ -202,3 +212,6 @@ class World:
         if event in _MESSAGE_EVENTS:
             for changed in self._channel_listeners:
                 changed(int(payload["channel_id"]))
+        if event in _LIST_EVENTS:
+            for listed in self._list_listeners:
+                listed(int(payload["id"]), payload if event != _TAKEN_OFF else None)

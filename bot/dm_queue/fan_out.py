@@ -39,6 +39,10 @@ _RENEW_EVERY = dt.timedelta(minutes=1)
 _PAGE = 500
 
 
+class _ChangedMeanwhileError(Exception):
+    """The plan of a fan-out that asked nobody was changed while it was being finished."""
+
+
 class FanOuts:
     """The fan-outs of one process."""
 
@@ -160,9 +164,13 @@ class FanOuts:
         running.is_watching = any(child.open for child in unsettled.values())
         moments = await self._try(running, unsettled, now)
         moments += await self._drive_posts(running, now, all_settled=not unsettled)
-        if not moments and not running.is_sending:
-            await self._finish(running, await fan_out_rows.children(plan.key))
-        return moments
+        if moments or running.is_sending:
+            return moments
+        if unsettled:
+            # What was queued above ended while a post was under way: how, only another look tells.
+            return [now]
+        await self._finish(running, known)
+        return []
 
     async def _try(self, running: RunningFanOut, unsettled: Mapping[int, Child], now: dt.datetime) -> list[dt.datetime]:
         """Queue those who are to be tried, or record that it is too late; return when the others may be."""
@@ -189,7 +197,8 @@ class FanOuts:
 
             await atomic(_unit)
             if start and not await self._parents.renew(running.lease):
-                return  # somebody else goes on with the rest
+                running.renewed_at -= _RENEW_EVERY  # somebody else goes on with the rest: the next step finds that out
+                return
 
     async def _drive_posts(self, running: RunningFanOut, now: dt.datetime, *, all_settled: bool) -> list[dt.datetime]:
         moments = [
@@ -205,11 +214,18 @@ class FanOuts:
 
         async def _unit() -> bool:
             done = await self._parents.finish(running.lease, counts, guild_id=plan.guild_id)
+            # What asked nobody is not done where the event got another time meanwhile; its row is held by now.
+            if done and counts.are_of_nobody and await plan.standing(self._clock.now()) is Standing.CHANGED:
+                raise _ChangedMeanwhileError
             if done and counts.too_late:
                 await plan.tell_too_late()
             return done
 
-        done = await atomic(_unit)
+        try:
+            done = await atomic(_unit)
+        except _ChangedMeanwhileError:
+            running.in_doubt = running.woken = True  # the next step gives it up
+            return
         self._parents.let_go(running.lease)
         self._forget(running)
         if not done:

@@ -1,8 +1,8 @@
 """
-Move events from state to state: the only place that does.
+Let events go from state to state: the only place that does.
 
-Every move is one compare-and-set UPDATE; its audit row, what is due and the mark on the post go with it in the same
-transaction. A lost race is an answer. Source: 01-domain.md, "Event states".
+Every transition is one compare-and-set UPDATE; its audit row, what is due and the mark on the post go with it in the
+same transaction. A lost race is an answer. Source: 01-domain.md, "Event states".
 """
 
 import datetime as dt
@@ -35,13 +35,13 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Also:
-    """What belongs to a move beside its state: as what the audit has it, and further columns that it sets."""
+    """What belongs to a transition beside its state: as what the audit has it, and further columns that it sets."""
 
     action: str
     columns: Mapping[str, object] = field(default_factory=dict)
 
 
-async def move(
+async def transition(
     event: Event,
     *,
     allowed: Collection[EventState],
@@ -53,9 +53,11 @@ async def move(
     also: Also | None = None,
 ) -> bool:
     """
-    Move one event, from the state and times it was read in; False: they changed meanwhile, and nothing is done.
+    Let one event go to a state, from the state and times it was read in.
 
-    ``actor_user_id`` None: time moved it. ``instance``: the process that did, for the audit. ``also`` None: the
+    False: they changed meanwhile, and nothing is done.
+
+    ``actor_user_id`` None: time did it. ``instance``: the process that did, for the audit. ``also`` None: the
     audit has it as what the state says.
     """
     if event.state not in allowed:
@@ -96,7 +98,7 @@ def _action(to: EventState) -> str:
 
 
 class Lifecycle:
-    """The state moves that time brings."""
+    """The transitions that time brings."""
 
     def __init__(self, agenda: Agenda, *, instance: str, debounce: dt.timedelta, cleanup_every: dt.timedelta) -> None:
         self._agenda = agenda
@@ -108,49 +110,49 @@ class Lifecycle:
         """Open, start and complete what is to be, and end offers; return the next moment at which there is more."""
         opening = Event.filter(state=EventState.UPCOMING, signups_open_at__lte=now, scheduled_at__gt=now)
         # In the order of the index that finds them; by any other SQLite walks through every event still ahead.
-        await self._move_all(opening.order_by("signups_open_at", "id"), EventState.SIGNUPS_OPEN, now)
+        await self._transition_all(opening.order_by("signups_open_at", "id"), EventState.SIGNUPS_OPEN, now)
         starting = Event.filter(state__in=OPEN_FOR_PEOPLE, scheduled_at__lte=now)
-        await self._move_all(starting.order_by("scheduled_at", "id"), EventState.IN_PROGRESS, now)
+        await self._transition_all(starting.order_by("scheduled_at", "id"), EventState.IN_PROGRESS, now)
         running = [event for event in await Event.filter(state=EventState.IN_PROGRESS) if ends_at(event) <= now]
         for event in running:
-            await self._move_one(event, EventState.COMPLETED, now)
+            await self._transition_one(event, EventState.COMPLETED, now)
         ends = await end_offers(self._agenda, now=now, debounce=self._debounce)
-        return min((at for at in (ends, await _next_move(now)) if at is not None), default=None)
+        return min((at for at in (ends, await _next_transition(now)) if at is not None), default=None)
 
     async def cleanup_stale_events(self, now: dt.datetime) -> dt.datetime | None:
         """End what stayed behind a day past its time: completed where people could sign up, else cancelled."""
         stale = now - _STALE_AFTER
         behind = (*OPEN_FOR_PEOPLE, EventState.IN_PROGRESS)
         overdue = Event.filter(state__in=behind, scheduled_at__lte=stale)
-        await self._move_all(overdue.order_by("scheduled_at", "id"), EventState.COMPLETED, now)
+        await self._transition_all(overdue.order_by("scheduled_at", "id"), EventState.COMPLETED, now)
         never_open = Event.filter(state=EventState.UPCOMING, scheduled_at__lte=stale)
-        await self._move_all(never_open.order_by("scheduled_at", "id"), EventState.CANCELLED, now)
+        await self._transition_all(never_open.order_by("scheduled_at", "id"), EventState.CANCELLED, now)
         return now + self._cleanup_every
 
-    async def _move_all(self, candidates: QuerySet[Event], to: EventState, now: dt.datetime) -> None:
+    async def _transition_all(self, candidates: QuerySet[Event], to: EventState, now: dt.datetime) -> None:
         for event in await candidates.limit(_AT_ONCE):
             if to is EventState.COMPLETED and ends_at(event) > now - _STALE_AFTER:
                 continue
-            await self._move_one(event, to, now)
+            await self._transition_one(event, to, now)
 
-    async def _move_one(self, event: Event, to: EventState, now: dt.datetime) -> None:
-        """Move one event; one that fails does not stop the rest, and is tried again at the next pass."""
+    async def _transition_one(self, event: Event, to: EventState, now: dt.datetime) -> None:
+        """Let one event go to a state; one that fails does not stop the rest, and is tried again at the next pass."""
         try:
-            moved = await move(
+            done = await transition(
                 event, allowed={event.state}, to=to, now=now, debounce=self._debounce, instance=self._instance
             )
         except Exception:  # noqa: BLE001 -- logged: one that cannot be read must not keep the others where they are
-            _log.exception("event_not_moved", guild=event.guild_id, event_id=event.id, to=to.value)
+            _log.exception("event_state_not_changed", guild=event.guild_id, event_id=event.id, to=to.value)
             return
-        if not moved:
-            _log.info("event_move_lost", guild=event.guild_id, event_id=event.id, to=to.value)
+        if not done:
+            _log.info("event_state_changed_meanwhile", guild=event.guild_id, event_id=event.id, to=to.value)
             return
-        _log.info("event_moved", guild=event.guild_id, event_id=event.id, to=to.value)
-        wake_after_move(self._agenda, now=now, debounce=self._debounce)
+        _log.info("event_state_changed", guild=event.guild_id, event_id=event.id, to=to.value)
+        wake_after_change(self._agenda, now=now, debounce=self._debounce)
 
 
-def wake_after_move(agenda: Agenda, *, now: dt.datetime, debounce: dt.timedelta) -> None:
-    """Let the bodies run that a change of an event or series concerns, a move or an edit; call it after commit."""
+def wake_after_change(agenda: Agenda, *, now: dt.datetime, debounce: dt.timedelta) -> None:
+    """Let the bodies run that a change of an event or series concerns, of whatever kind; call it after commit."""
     agenda.wake(CHECK_EVENT_REMINDERS, now)
     agenda.wake(OPEN_SCHEDULED_SIGNUPS, now)
     agenda.wake(SYNC_ATTENDEE_ROLES, now)
@@ -168,7 +170,7 @@ def ends_at(event: Event) -> dt.datetime:
     return event.scheduled_at + dt.timedelta(minutes=event.duration_minutes)
 
 
-async def _next_move(now: dt.datetime) -> dt.datetime | None:
+async def _next_transition(now: dt.datetime) -> dt.datetime | None:
     rows = await fetch(
         "SELECT MIN(signups_open_at) AS opens, (SELECT MIN(scheduled_at) FROM event"
         " WHERE state IN ('signups_open', 'roll_call') AND scheduled_at > $1) AS starts"

@@ -39,7 +39,8 @@ def checked(spec: type[Spec], values: Mapping[str, object], *, options: Mapping[
     try:
         return spec.model_validate(dict(values))
     except ValidationError as error:
-        raise RequestRefusedError(*(_told(fault, options) for fault in each_fault(error, spec=spec))) from None
+        faults = [_in_option_names(fault, options) for fault in each_fault(error, spec=spec)]
+        raise RequestRefusedError(*faults) from None
 
 
 def nowhere_notes(settings: "GuildSettings | None", spec: ConfigSpec) -> list[str]:
@@ -67,7 +68,7 @@ def hours_fields(prefix: str, hours: int | None) -> dict[str, object]:
     return {prefix: True, f"{prefix}_hours": hours} if hours else {prefix: False}
 
 
-def _told(fault: str, options: Mapping[str, str]) -> str:
+def _in_option_names(fault: str, options: Mapping[str, str]) -> str:
     """Return a fault in the options' names, ready for Discord; what the person typed stands in it as it was typed."""
     names = "|".join(sorted(options, key=len, reverse=True))
     told = re.sub(

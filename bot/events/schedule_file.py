@@ -46,17 +46,17 @@ class ScheduleFileError(BotError):
 @dataclass(slots=True)
 class _Tally:
     """
-    Faults in the order found, of which the first 20 are told.
+    Faults in the order found, of which the first 20 are listed.
 
     A file may hold a fault every ten bytes, and a search for the name that was meant takes up to milliseconds.
     """
 
-    told: list[str] = field(default_factory=list)
+    listed: list[str] = field(default_factory=list)
     total: int = 0
 
     def add(self, sentences: Iterable[str], *, count: int = 1) -> None:
-        """Count faults; ``sentences`` is worked out only as far as they are still told."""
-        self.told.extend(itertools.islice(sentences, MOST_FAULTS - len(self.told)))
+        """Count faults; ``sentences`` is worked out only as far as they are still listed."""
+        self.listed.extend(itertools.islice(sentences, MOST_FAULTS - len(self.listed)))
         self.total += count
 
     def refuse_any(self) -> None:
@@ -67,7 +67,7 @@ class _Tally:
             ScheduleFileError: some were.
         """
         if self.total:
-            raise ScheduleFileError(*self.told, omitted=self.total - len(self.told))
+            raise ScheduleFileError(*self.listed, omitted=self.total - len(self.listed))
 
 
 def read_schedule(raw: bytes) -> tuple[SeriesSpec, ...]:

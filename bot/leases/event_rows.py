@@ -1,15 +1,23 @@
 """What the message log holds of an event, read and let go of as a whole: for whoever removes one."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from bot.leases.keys import EVENT_REPOST, NATIVE_EVENT, PROMOTION, SIDE_POSTS, TIME_CHANGED, MessageKey
 from bot.scheduling.registry import registered
 from bot.transactions import Dialect, dialect, fetch, in_list, integer
-from models.states import EventState
+from models.states import ATTENDING, MAY_COME, EventState, SignupStatus
 
 # Sources beside the registry's whose id is an event's. One that is not named here would let go of an event of which
 # a message is out, or on its way.
 _BESIDE = (EVENT_REPOST, NATIVE_EVENT, PROMOTION, TIME_CHANGED, *SIDE_POSTS)
+# Whose direct message about an event is for those alone who said one of these about it.
+_ONLY_FOR: Final[Mapping[str, Collection[SignupStatus]]] = {
+    "attendance_reminder": (SignupStatus.SIGNED_UP,),
+    "profile_reminder": ATTENDING,
+    PROMOTION: (*ATTENDING, SignupStatus.WAITLISTED),
+    TIME_CHANGED: MAY_COME,
+}
 
 
 def event_sources() -> tuple[str, ...]:
@@ -17,7 +25,7 @@ def event_sources() -> tuple[str, ...]:
     return (*(entry.log_source for entry in registered()), *_BESIDE)
 
 
-async def told_of(event_ids: Collection[int]) -> dict[int, frozenset[str]]:
+async def sources_sent(event_ids: Collection[int]) -> dict[int, frozenset[str]]:
     """
     Return of which of the events anything was sent, or may be on its way, to whomever: the sources, by event.
 
@@ -49,17 +57,36 @@ async def forget_failures(event_ids: Collection[int]) -> None:
     )
 
 
+async def forget_fan_outs(event_id: int, sources: Sequence[str]) -> None:
+    """Let go of finished fan-outs about an event that asked nobody, so that they are due anew; hold the event first."""
+    if not sources:
+        return
+    await fetch(
+        "DELETE FROM discord_message_log WHERE success AND source_id = $1 AND recipient_id = 0 AND part = 0"  # noqa: S608
+        f" AND source IN {in_list(sources, first=2)}",
+        [event_id, *sources],
+    )
+
+
 async def still_stands(key: MessageKey) -> bool:
     """
-    Return whether the event of a message is still there and not cancelled; True where it is about no event.
+    Return whether the event of a message is still there and not cancelled, and the message still for its recipient.
 
-    Ask it once the key is claimed and before the request: between its rendering and its claim an event may have been
-    removed, as nothing was on its way. Whoever removes one just now is waited for; who comes later sees the claim.
+    True where it is about no event. Ask it once the key is claimed and before the request: between its rendering and
+    its claim an event may have been removed, as nothing was on its way, and somebody may have given their place back.
+    Whoever removes an event just now is waited for; who comes later sees the claim.
     """
-    # A person's message has a parent, which was asked for; that of somebody who moved up in line has none.
-    has_parent = key.recipient_id != 0 and key.source != PROMOTION
-    if has_parent or key.source not in event_sources():
+    if key.source not in event_sources():
         return True
     waits = "" if dialect() is Dialect.SQLITE else " FOR SHARE"
-    rows = await fetch(f"SELECT state FROM event WHERE id = $1{waits}", [key.source_id])  # noqa: S608 -- our own words
-    return bool(rows) and rows[0]["state"] != EventState.CANCELLED.value
+    rows = await fetch(f"SELECT state, time_changes FROM event WHERE id = $1{waits}", [key.source_id])  # noqa: S608
+    if not rows or rows[0]["state"] == EventState.CANCELLED.value:
+        return False
+    if key.source == TIME_CHANGED and integer(rows[0]["time_changes"]) != key.part:
+        return False  # there is a newer time to tell
+    if key.recipient_id == 0 or key.source not in _ONLY_FOR:
+        return True
+    said = await fetch(
+        "SELECT status FROM event_signup WHERE event_id = $1 AND user_id = $2", [key.source_id, key.recipient_id]
+    )
+    return bool(said) and said[0]["status"] in _ONLY_FOR[key.source]

@@ -69,7 +69,7 @@ class FailedAttempts:
             return SendReport(SendResult.FAILED_TRANSIENT, error)
         next_attempt_at = None
         if error.error_class is not ErrorClass.EVENT_STARTED:
-            wait = self._backoff.wait(verdict, attempts=lease.attempts, told=error.retry_after)
+            wait = self._backoff.wait(verdict, attempts=lease.attempts, retry_after=error.retry_after)
             next_attempt_at = await self._lease_now() + wait
         await self._recorder.record(Outcome(attempt, lease, error, next_attempt_at))
         result = SendResult.FAILED_PERMANENT if verdict is Verdict.PERMANENT else SendResult.FAILED_TRANSIENT

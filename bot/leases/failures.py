@@ -103,9 +103,9 @@ class Backoff:
     transient: tuple[dt.timedelta, ...] = tuple(dt.timedelta(seconds=s) for s in (30, 60, 120, 240, 480, 600))
     permanent: dt.timedelta = dt.timedelta(hours=1)
 
-    def wait(self, verdict: Verdict, *, attempts: int, told: dt.timedelta | None = None) -> dt.timedelta:
-        """Return the wait after attempt number ``attempts`` (from 1); never shorter than Discord told."""
+    def wait(self, verdict: Verdict, *, attempts: int, retry_after: dt.timedelta | None = None) -> dt.timedelta:
+        """Return the wait after attempt number ``attempts`` (from 1); never shorter than Discord told to wait."""
         step = self.permanent
         if verdict is not Verdict.PERMANENT:
             step = self.transient[min(attempts, len(self.transient)) - 1]
-        return max(step, told) if told is not None else step
+        return max(step, retry_after) if retry_after is not None else step

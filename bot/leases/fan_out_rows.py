@@ -7,7 +7,7 @@ and id and their recipient's. Source: 03-delivery.md, "Fan-out".
 
 import datetime as dt
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 
 from bot.clock import LeaseClock
@@ -15,7 +15,7 @@ from bot.leases import ledger
 from bot.leases.failures import PERMANENT, ErrorClass
 from bot.leases.keys import MessageKey
 from bot.leases.ledger import Lease
-from bot.transactions import fetch, integer, moment
+from bot.transactions import fetch, in_list, integer, moment
 
 # A failure of these classes is not made good by trying again; a child of any other is.
 _SETTLED = PERMANENT | {ErrorClass.UNKNOWN_OUTCOME}
@@ -37,6 +37,11 @@ class FanOutCounts:
     failed: int = 0
     withdrawn: int = 0
     too_late: int = 0
+
+    @property
+    def are_of_nobody(self) -> bool:
+        """Return whether there was nobody to ask, or nobody any more when their turn came."""
+        return not (self.sent or self.unreachable or self.failed or self.too_late)
 
     def as_data(self) -> dict[str, int]:
         """Return the counts by their names."""
@@ -130,3 +135,24 @@ def _error_class(value: object) -> ErrorClass | None:
 async def finish_parent(lease: Lease, counts: FanOutCounts, *, lease_clock: LeaseClock) -> bool:
     """Record that every child of a parent is settled, with how many became what; False: the lease was taken away."""
     return await ledger.finalize_counted(lease, json.dumps(counts.as_data()), lease_clock=lease_clock)
+
+
+async def asked_nobody(event_id: int, sources: Sequence[str]) -> frozenset[str]:
+    """Return of which of the sources the fan-out about an event is finished, and had nobody to ask."""
+    if not sources:
+        return frozenset()
+    rows = await fetch(
+        "SELECT source, embed_data FROM discord_message_log WHERE success AND source_id = $1 AND recipient_id = 0"  # noqa: S608
+        f" AND part = 0 AND source IN {in_list(sources, first=2)}",
+        [event_id, *sources],
+    )
+    return frozenset(str(row["source"]) for row in rows if _counted(row["embed_data"]).are_of_nobody)
+
+
+def _counted(data: object) -> FanOutCounts:
+    known = json.loads(data) if isinstance(data, str) else data
+    # What another version of the bot wrote may have counted somebody.
+    return FanOutCounts(**known) if isinstance(known, dict) and known.keys() == _NAMES else FanOutCounts(sent=1)
+
+
+_NAMES = FanOutCounts().as_data().keys()

@@ -13,6 +13,7 @@ from bot.leases.event_rows import still_stands
 from bot.leases.ledger import Claim, Lease
 from bot.leases.ports import Attempt, DiscordTime
 from bot.leases.recorder import OutcomeRecorder
+from bot.leases.reports import WithdrawnError
 from bot.leases.snowflakes import snowflake_at
 from bot.leases.under_way import UnderWay
 
@@ -55,12 +56,18 @@ class LeaseTaker:
         return lease
 
     async def take_standing(self, attempt: Attempt, embed_data: dict[str, object] | None) -> Lease | None:
-        """Take the lease of a message likewise; None also where its event was removed or cancelled meanwhile."""
+        """
+        Take the lease of a message likewise.
+
+        Raises:
+            DATABASE_ERRORS: the claim is not durable.
+            WithdrawnError: its event was removed or cancelled meanwhile, or it is no longer for its recipient.
+        """
         lease = await self.take(attempt, embed_data)
         if lease is None or await still_stands(attempt.key):
             return lease
         await self._recorder.release(attempt, lease, delete=True)
-        return None
+        raise WithdrawnError
 
     async def _adopt(self, claim: Claim) -> Lease | None:
         """Go on under a row that was handed back, or that this instance claimed without seeing the answer."""

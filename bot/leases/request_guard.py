@@ -47,19 +47,24 @@ class RequestGuard:
         Raises:
             SendError: class ``event_started``, it is too late.
             LeaseLostError: the lease was taken away.
-            WithdrawnError: the event was removed or cancelled meanwhile.
+            WithdrawnError: the event was removed or cancelled meanwhile, or the message is no longer for its recipient.
         """
-        now = self._clock.now()
-        if self._not_after is not None and now >= self._not_after:
-            text = "the event began before the message could leave"
-            may_have_arrived = self._under_way.may_have_left(self._lease)
-            raise SendError(ErrorClass.EVENT_STARTED, text, may_have_arrived=may_have_arrived)
-        if abs(now - self._trusted) > _TRUSTED_AGE:
+        self._refuse_too_late()
+        while abs(self._clock.now() - self._trusted) > _TRUSTED_AGE:
+            asked_at = self._clock.now()
             # Renewed, not only read: nobody takes the lease over while this request is on its way.
             if not await ledger.renew(self._lease, lease_clock=self._lease_clock):
                 raise LeaseLostError
             # Whoever removed the event meanwhile saw the claim, and could not know that nothing had left.
             if not await still_stands(self._lease.key):
                 raise WithdrawnError
-            self._trusted = now
+            self._trusted = asked_at
+            # The host may have stood still while the database answered.
+            self._refuse_too_late()
         self._under_way.note_request(self._lease.id)
+
+    def _refuse_too_late(self) -> None:
+        if self._not_after is not None and self._clock.now() >= self._not_after:
+            text = "the event began before the message could leave"
+            may_have_arrived = self._under_way.may_have_left(self._lease)
+            raise SendError(ErrorClass.EVENT_STARTED, text, may_have_arrived=may_have_arrived)

@@ -175,6 +175,8 @@ class OneWayOut:
         task = self.under_way.begin(attempt.key)
         try:
             return await work
+        except WithdrawnError:
+            return SendReport(SendResult.WITHDRAWN)
         except BaseException as error:
             self._look_later()
             if isinstance(error, DATABASE_ERRORS):
@@ -193,7 +195,7 @@ class OneWayOut:
         try:
             message = await render()
         except WithdrawnError:
-            return SendReport(SendResult.WITHDRAWN)
+            raise
         except DATABASE_ERRORS:
             raise
         except Exception as error:  # noqa: BLE001 -- whatever a renderer raises is that one message's fault

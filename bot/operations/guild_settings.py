@@ -280,7 +280,7 @@ def _field(one: Mapping[str, object]) -> str:
     return f"{escape(str(one['label']))} ({kind}, up to {one.get('max_length', DEFAULT_LENGTH)})"
 
 
-def told(before: SettingsView, after: SettingsView) -> str:
+def confirmation(before: SettingsView, after: SettingsView) -> str:
     """Return what an admin reads after a change, or that there was none."""
     if before == after:
         return f"Nothing changed: it is set so already.\n{described(after)}"

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.clock import ManualClock
-from bot.events.lifecycle import move
+from bot.events.lifecycle import transition
 from bot.leases.failures import ErrorClass
 from bot.scheduling import due_rows
 from bot.scheduling.bodies import (
@@ -66,9 +66,9 @@ class Story:
     async def lose_next_answer(self) -> None:
         self._discord.next_sends.append(refused(ErrorClass.OUTAGE, arrived=True))
 
-    async def move(self, number: int, to: EventState) -> None:
+    async def transition(self, number: int, to: EventState) -> None:
         event = await self._event(number)
-        await move(event, allowed=set(EventState), to=to, now=self._clock.now(), debounce=3 * SECOND)
+        await transition(event, allowed=set(EventState), to=to, now=self._clock.now(), debounce=3 * SECOND)
 
     async def edit_hours(self, number: int, hours: int | None) -> None:
         await self._edit(number, discord_announcement_hours=hours)

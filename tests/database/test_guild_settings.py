@@ -18,10 +18,10 @@ from bot.operations.guild_settings import (
     SettingsView,
     _key_of,
     change_settings,
+    confirmation,
     described,
     search_fields,
     settings_of,
-    told,
 )
 from models.audit_log import AuditLog
 from models.guild_settings import GuildSettings
@@ -63,7 +63,7 @@ async def test_the_same_again_is_said_and_leaves_no_trace(database: str) -> None
     before, after = await change(timezone="Europe/Berlin", profile_field=FieldChange("Name"))
 
     assert before == after
-    assert told(before, after).startswith("Nothing changed: it is set so already.")
+    assert confirmation(before, after).startswith("Nothing changed: it is set so already.")
     assert await AuditLog.all().count() == 1
 
 

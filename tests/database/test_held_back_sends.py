@@ -6,8 +6,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from bot.changes.series_edit import SeriesEditing, Wish
-from bot.clock import ManualClock
+from bot.clock import LeaseClock, ManualClock
 from bot.events.generate import generate_events_for_repeater
+from bot.leases import ledger
+from bot.leases.failures import ErrorClass
+from bot.leases.ledger import Lease
 from bot.leases.ports import Delivered, Target
 from bot.message.outgoing import OutgoingMessage
 from bot.message.proposal import Proposal
@@ -131,3 +134,33 @@ async def test_what_may_have_arrived_before_it_was_held_back_is_looked_for_and_n
 
     assert await log_rows() == []
     assert discord.attempts == []
+
+
+@pytest.mark.parametrize("sent", [pytest.param(1, id="for a minute"), pytest.param(0, id="past the start")])
+async def test_a_host_that_stands_still_while_it_asks_once_more_asks_again(
+    discord: HoldingDiscord, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, sent: int
+) -> None:
+    bot = await process(discord, clock)
+    first = await Event.all().order_by("id").first()
+    assert first is not None
+    until = [clock.now() + 2 * MINUTE if sent else first.scheduled_at]
+    renew, asked = ledger.renew, []
+
+    async def _held() -> None:
+        clock.advance(MINUTE)
+
+    async def _stands_still(lease: Lease, *, lease_clock: LeaseClock) -> bool:
+        is_held = await renew(lease, lease_clock=lease_clock)
+        asked.append(clock.now())
+        if until:
+            clock.set(until.pop())
+        return is_held
+
+    discord.held = _held
+    monkeypatch.setattr(ledger, "renew", _stands_still)
+    await bot.run(CHECK_EVENT_REMINDERS)
+
+    assert (len(asked), len(discord.attempts)) == (1 + sent, sent)
+    assert [(row.success, row.error_class) for row in await log_rows()] == [
+        (True, None) if sent else (False, ErrorClass.EVENT_STARTED)
+    ]

@@ -7,7 +7,7 @@ import pytest
 from tortoise.exceptions import OperationalError
 
 from bot.clock import ManualClock
-from bot.events.lifecycle import Lifecycle, move
+from bot.events.lifecycle import Lifecycle, transition
 from bot.events.posts import mark_changed
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import (
@@ -147,7 +147,7 @@ async def test_cleanup_comes_again_in_an_hour_and_touches_nothing_that_is_at_res
 async def test_an_admins_move_is_recorded_as_theirs(database: str) -> None:
     event = await make_event(now=NOW, state=SIGNUPS_OPEN)
 
-    moved = await move(event, allowed={SIGNUPS_OPEN}, to=ROLL_CALL, now=NOW, debounce=DEBOUNCE, actor_user_id=9)
+    moved = await transition(event, allowed={SIGNUPS_OPEN}, to=ROLL_CALL, now=NOW, debounce=DEBOUNCE, actor_user_id=9)
 
     row = await AuditLog.get()
     assert moved
@@ -159,7 +159,7 @@ async def test_an_admins_move_is_recorded_as_theirs(database: str) -> None:
 async def test_roll_call_is_called_off_again(database: str) -> None:
     event = await make_event(now=NOW - HOUR, starts_in=7 * HOUR, state=ROLL_CALL)
 
-    assert await move(event, allowed={ROLL_CALL}, to=SIGNUPS_OPEN, now=NOW, debounce=DEBOUNCE)
+    assert await transition(event, allowed={ROLL_CALL}, to=SIGNUPS_OPEN, now=NOW, debounce=DEBOUNCE)
     assert await state_of(event) is SIGNUPS_OPEN
     # Announced from the moment that it can be announced again.
     assert await stored_due() == {(event.id, "announcement"): NOW}
@@ -168,7 +168,7 @@ async def test_roll_call_is_called_off_again(database: str) -> None:
 async def test_cancelling_leaves_nothing_due_and_is_called_so(database: str) -> None:
     event = await make_event(now=NOW)
 
-    assert await move(event, allowed={UPCOMING}, to=CANCELLED, now=NOW, debounce=DEBOUNCE, actor_user_id=9)
+    assert await transition(event, allowed={UPCOMING}, to=CANCELLED, now=NOW, debounce=DEBOUNCE, actor_user_id=9)
     assert await stored_due() == {}
     assert await audit_actions() == ["event.cancel"]
 
@@ -176,14 +176,14 @@ async def test_cancelling_leaves_nothing_due_and_is_called_so(database: str) -> 
 async def test_a_revived_event_is_due_again_before_its_time(database: str) -> None:
     event = await make_event(now=NOW - DAY, starts_in=30 * HOUR, state=CANCELLED)
 
-    assert await move(event, allowed={CANCELLED}, to=UPCOMING, now=NOW, debounce=DEBOUNCE)
+    assert await transition(event, allowed={CANCELLED}, to=UPCOMING, now=NOW, debounce=DEBOUNCE)
     assert await stored_due() == {(event.id, "announcement"): NOW}
 
 
 async def test_a_move_that_is_not_allowed_from_there_changes_nothing(database: str) -> None:
     event = await make_event(now=NOW, state=IN_PROGRESS)
 
-    assert not await move(event, allowed={UPCOMING, SIGNUPS_OPEN}, to=CANCELLED, now=NOW, debounce=DEBOUNCE)
+    assert not await transition(event, allowed={UPCOMING, SIGNUPS_OPEN}, to=CANCELLED, now=NOW, debounce=DEBOUNCE)
     assert await state_of(event) is IN_PROGRESS
     assert await audit_actions() == []
 
@@ -200,7 +200,9 @@ async def test_a_lost_race_is_told_and_nothing_is_changed(database: str) -> None
         await Event.filter(id=event.id).update(**meanwhile)
     before, due = await Event.all().order_by("id").values(), await stored_due()
 
-    moved = [await move(event, allowed={UPCOMING}, to=SIGNUPS_OPEN, now=NOW, debounce=DEBOUNCE) for event in events]
+    moved = [
+        await transition(event, allowed={UPCOMING}, to=SIGNUPS_OPEN, now=NOW, debounce=DEBOUNCE) for event in events
+    ]
 
     assert moved == [False] * 4
     assert await Event.all().order_by("id").values() == before
@@ -213,7 +215,7 @@ async def test_of_two_processes_that_move_one_event_one_wins(database: str) -> N
     twins = [await Event.get(id=event.id) for _ in range(8)]
 
     moved = await asyncio.gather(
-        *(move(twin, allowed={UPCOMING}, to=SIGNUPS_OPEN, now=NOW, debounce=DEBOUNCE) for twin in twins)
+        *(transition(twin, allowed={UPCOMING}, to=SIGNUPS_OPEN, now=NOW, debounce=DEBOUNCE) for twin in twins)
     )
 
     assert sorted(moved) == [False] * 7 + [True]
@@ -231,7 +233,7 @@ async def test_a_move_whose_audit_row_fails_did_not_happen(database: str, monkey
     monkeypatch.setattr("bot.audit.record", _fails)
 
     with pytest.raises(OperationalError):
-        await move(event, allowed={UPCOMING}, to=SIGNUPS_OPEN, now=NOW + HOUR, debounce=DEBOUNCE)
+        await transition(event, allowed={UPCOMING}, to=SIGNUPS_OPEN, now=NOW + HOUR, debounce=DEBOUNCE)
 
     fresh = await Event.get(id=event.id)
     assert (fresh.state, fresh.state_since, fresh.post_version) == (UPCOMING, NOW, 0)

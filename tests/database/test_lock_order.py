@@ -20,13 +20,13 @@ from bot.changes.series_split import SeriesSplitting
 from bot.changes.series_state import pause_series, resume_series
 from bot.clock import InjectedLeaseClock, ManualClock
 from bot.errors import BotError
-from bot.events.event_moves import EventMove, EventMoves
 from bot.events.generate import Generator, generate_events_for_repeater
 from bot.events.lifecycle import Lifecycle
 from bot.events.posts import bring_forward
 from bot.events.signups.rules import Press
 from bot.events.signups.sign_up import Signups
 from bot.events.subscriptions import subscribe
+from bot.events.transitions import Transition, Transitions
 from bot.leases.failed_rows import delete_old_failures
 from bot.leases.failures import ErrorClass
 from bot.message.proposal import Proposal, Reply
@@ -138,8 +138,8 @@ async def lets_go_of_failures() -> None:
 async def on_events(series: EventRepeater, events: list[Event]) -> list[Deed]:
     """Return what changes single events of a series at once, the first and the last among them, and what passes by."""
     first, *_, third, second, last = events
-    moves = EventMoves(Agenda(), debounce=DEBOUNCE)
-    cancel = await moves.propose_cancel(str(last.id), guild_id=GUILD, actor=ADMIN, now=NOW)
+    transitions = Transitions(Agenda(), debounce=DEBOUNCE)
+    cancel = await transitions.propose_cancel(str(last.id), guild_id=GUILD, actor=ADMIN, now=NOW)
     changes = EventEdits(Agenda(), debounce=DEBOUNCE)
     edit = await changes.propose(str(second.id), EventChanges(places=3), guild_id=GUILD, actor=ADMIN, now=NOW)
     times = EventTimes(Agenda(), debounce=DEBOUNCE, default_timezone="UTC")
@@ -156,7 +156,7 @@ async def on_events(series: EventRepeater, events: list[Event]) -> list[Deed]:
         await confirmed(edit),
         await confirmed(move),
         await confirmed(extra),
-        lambda: moves.move(EventMove.OPEN_SIGNUPS, str(events[1].id), guild_id=GUILD, actor=ADMIN, now=NOW),
+        lambda: transitions.make(Transition.OPEN_SIGNUPS, str(events[1].id), guild_id=GUILD, actor=ADMIN, now=NOW),
         lambda: lifecycle.open_scheduled_signups(NOW),
         lambda: generator.generate_upcoming_events(NOW),
         lambda: retry.retry(str(last.id), guild_id=GUILD, actor=ADMIN, now=NOW),
@@ -201,8 +201,8 @@ async def test_a_rename_waits_for_an_event_before_it_writes_the_series(
     await make_guild()
     series, events = await sundays(1)
     rename = await renames(series, events)
-    moves = EventMoves(Agenda(), debounce=DEBOUNCE)
-    cancel = await moves.propose_cancel(str(events[-1].id), guild_id=GUILD, actor=ADMIN, now=NOW)
+    transitions = Transitions(Agenda(), debounce=DEBOUNCE)
+    cancel = await transitions.propose_cancel(str(events[-1].id), guild_id=GUILD, actor=ADMIN, now=NOW)
     wrote, held = asyncio.Event(), asyncio.Event()
     hold_events, refresh, record = stale.hold_events, due_rows.refresh, audit.record
 

@@ -8,7 +8,7 @@ import pytest
 
 from bot.clock import ManualClock
 from bot.events import guild_sync
-from bot.events.lifecycle import Also, move
+from bot.events.lifecycle import Also, transition
 from bot.events.posts import mark_changed
 from bot.leases.failures import ErrorClass
 from bot.message.native_event import LIVE, NativeEvent, NativeStatus
@@ -104,11 +104,11 @@ class Story:
         event, now = await self._event(), self.clock.now()
         if event.state in AHEAD:
             marks = Also("event.realign", {"is_withdrawn": self.chance.random() < 0.7})
-            await move(event, allowed=AHEAD, to=EventState.CANCELLED, now=now, debounce=DEBOUNCE, also=marks)
+            await transition(event, allowed=AHEAD, to=EventState.CANCELLED, now=now, debounce=DEBOUNCE, also=marks)
         elif event.is_withdrawn and event.scheduled_at > now:
             marks = Also("event.realign", {"is_withdrawn": False})
             allowed = {EventState.CANCELLED}
-            await move(event, allowed=allowed, to=EventState.UPCOMING, now=now, debounce=DEBOUNCE, also=marks)
+            await transition(event, allowed=allowed, to=EventState.UPCOMING, now=now, debounce=DEBOUNCE, also=marks)
 
     async def human(self) -> None:
         """Let somebody delete, cancel, start or like one in Discord."""

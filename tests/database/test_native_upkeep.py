@@ -9,7 +9,7 @@ import pytest
 from bot.bootstrap import ServiceOptions
 from bot.clock import ManualClock
 from bot.events.guild_sync import NOWHERE, native_event
-from bot.events.lifecycle import move
+from bot.events.lifecycle import transition
 from bot.events.posts import mark_changed
 from bot.leases.failures import ErrorClass
 from bot.message.native_event import NativeChange, NativeEvent, NativeStatus
@@ -86,7 +86,7 @@ async def change(event: Event, clock: ManualClock, **fields: object) -> None:
 async def go_to(state: EventState, event: Event, clock: ManualClock) -> None:
     """Move an event to a state as the bot itself would."""
     fresh = await Event.get(id=event.id)
-    assert await move(fresh, allowed={fresh.state}, to=state, now=clock.now(), debounce=DEBOUNCE)
+    assert await transition(fresh, allowed={fresh.state}, to=state, now=clock.now(), debounce=DEBOUNCE)
 
 
 async def synced(bot: Process, clock: ManualClock, after: dt.timedelta = DEBOUNCE) -> None:

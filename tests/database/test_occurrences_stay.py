@@ -14,9 +14,9 @@ from bot.changes.series_skips import SeriesSkips
 from bot.changes.series_split import SeriesSplitting
 from bot.changes.series_state import pause_series
 from bot.events import generate
-from bot.events.event_moves import EventMove, EventMoves
 from bot.events.generate import Generator, generate_events_for_repeater
 from bot.events.to_be_made import Passes, to_be_made
+from bot.events.transitions import Transition, Transitions
 from bot.scheduling.agenda import Agenda
 from models.event import Event
 from models.event_repeater import EventRepeater
@@ -60,13 +60,13 @@ async def add_extra(series: EventRepeater, when: str) -> Event:
 
 
 async def cancel(event: Event) -> None:
-    moves = EventMoves(Agenda(), debounce=DEBOUNCE)
-    await take(await moves.propose_cancel(str(event.id), guild_id=GUILD, actor=ADMIN, now=NOW), now=NOW)
+    transitions = Transitions(Agenda(), debounce=DEBOUNCE)
+    await take(await transitions.propose_cancel(str(event.id), guild_id=GUILD, actor=ADMIN, now=NOW), now=NOW)
 
 
 async def open_(event: Event) -> None:
-    await EventMoves(Agenda(), debounce=DEBOUNCE).move(
-        EventMove.OPEN_SIGNUPS, str(event.id), guild_id=GUILD, actor=ADMIN, now=NOW
+    await Transitions(Agenda(), debounce=DEBOUNCE).make(
+        Transition.OPEN_SIGNUPS, str(event.id), guild_id=GUILD, actor=ADMIN, now=NOW
     )
 
 

@@ -12,7 +12,7 @@ from bot.bootstrap import ServiceOptions
 from bot.clock import ManualClock
 from bot.database import opened
 from bot.errors import BotError
-from bot.events.lifecycle import move
+from bot.events.lifecycle import transition
 from bot.events.signups.desk import SignupDesk
 from bot.events.signups.people import people_of
 from bot.events.signups.rules import OfferOverError, Press, RemovedError, RoleRequiredError
@@ -140,7 +140,7 @@ async def test_an_event_cancelled_between_rendering_and_claim_tells_nobody(
         claimed.append(claim.key.source)
         if cancelled:
             event = await Event.get(id=world.event.id)
-            assert await move(event, allowed={event.state}, to=EventState.CANCELLED, now=NOW, debounce=3 * SECOND)
+            assert await transition(event, allowed={event.state}, to=EventState.CANCELLED, now=NOW, debounce=3 * SECOND)
         return await claim_lease(claim, **rest)
 
     monkeypatch.setattr(ledger, "claim_lease", _claim)

@@ -33,7 +33,7 @@ from tests.fake_discord import (
 )
 
 WHO, DM_CHANNEL = 4_001, 500_004_001
-KEY = MessageKey("signup_reminder", 1, WHO)
+KEY = MessageKey("greeting", 1, WHO)
 DM = DmTarget(WHO, DM_CHANNEL)
 TICK = dt.timedelta(microseconds=1)
 HOUR = dt.timedelta(hours=1)
@@ -359,7 +359,7 @@ async def test_posts_share_their_slots_and_a_dm_needs_none(database: str, discor
 async def test_two_dms_to_one_person_keep_their_own_keys_and_nonces(database: str, discord: FakeDiscord) -> None:
     out = way_out(discord)
 
-    await asyncio.gather(report(out, KEY), report(out, MessageKey("attendance_reminder", 1, WHO)))
+    await asyncio.gather(report(out, KEY), report(out, MessageKey("farewell", 1, WHO)))
 
     assert len({posted.nonce for posted in discord.visible}) == 2
     assert {posted.channel_id for posted in discord.visible} == {DM_CHANNEL}

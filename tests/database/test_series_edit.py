@@ -17,9 +17,9 @@ from bot.changes.stale import StaleError
 from bot.clock import ManualClock
 from bot.errors import BotError
 from bot.events.browse import NoSuchSeriesError
-from bot.events.event_moves import EventMove, EventMoves
 from bot.events.generate import generate_events_for_repeater
 from bot.events.series_requests import SeriesNameTakenError
+from bot.events.transitions import Transition, Transitions
 from bot.message.limits import CONTENT, length
 from bot.message.proposal import NOTHING_CHANGED, Proposal, Reply
 from bot.scheduling.agenda import Agenda
@@ -445,8 +445,8 @@ async def test_what_is_not_as_it_was_shown_is_refused_and_shown_anew(database: s
     if what == "edited":
         await edit(series, places=5)
     elif what == "opened":
-        moves = EventMoves(Agenda(), debounce=DEBOUNCE)
-        await moves.move(EventMove.OPEN_SIGNUPS, str(first.id), guild_id=GUILD, actor=ADMIN, now=NOW)
+        transitions = Transitions(Agenda(), debounce=DEBOUNCE)
+        await transitions.make(Transition.OPEN_SIGNUPS, str(first.id), guild_id=GUILD, actor=ADMIN, now=NOW)
     elif what == "announced":
         await announce(second)
     elif what == "made":
@@ -512,11 +512,11 @@ async def test_an_edit_that_meets_an_opening_loses_no_event(database: str) -> No
         series = await tuesdays(name=f"Series {number}")
         first, _ = await ahead(series)
         reply = await shown(series, days="TH")
-        moves = EventMoves(Agenda(), debounce=DEBOUNCE)
+        transitions = Transitions(Agenda(), debounce=DEBOUNCE)
 
         done, said = await asyncio.gather(
             reply.ways[0].then(NOW),
-            moves.move(EventMove.OPEN_SIGNUPS, str(first.id), guild_id=GUILD, actor=ADMIN, now=NOW),
+            transitions.make(Transition.OPEN_SIGNUPS, str(first.id), guild_id=GUILD, actor=ADMIN, now=NOW),
         )
 
         row = await Event.get_or_none(id=first.id)
@@ -611,7 +611,7 @@ async def test_a_year_of_days_is_planned_in_a_few_queries(database: str, monkeyp
 
     wanted = await plan_of(series, now=NOW)
 
-    assert (len(wanted.moved), len(wanted.removed), len(wanted.added)) == (367, 0, 0)
+    assert (len(wanted.replaced), len(wanted.removed), len(wanted.added)) == (367, 0, 0)
     assert len(asked) <= 8  # the events, what was sent, who answered, the exceptions; one may be made of two
     monkeypatch.undo()
     await sync_future_events(series, now=NOW, debounce=DEBOUNCE)  # nothing was stored, so nothing is handed down

@@ -10,8 +10,8 @@ from bot.changes.series_skips import SeriesSkips, search_dates
 from bot.changes.skip_plan import NoOccurrenceError
 from bot.changes.stale import StaleError
 from bot.errors import BotError
-from bot.events.event_moves import EventMoves
 from bot.events.generate import Generator, generate_events_for_repeater
+from bot.events.transitions import Transitions
 from bot.message.proposal import Proposal, Reply
 from bot.scheduling.agenda import Agenda
 from models.audit_log import AuditLog
@@ -257,8 +257,8 @@ async def test_a_single_occurrence_that_was_cancelled_stays_so_over_every_genera
     series = await with_events()
     event = await event_on(series, SECOND_SUNDAY)
     assert event is not None
-    moves = EventMoves(Agenda(), debounce=DEBOUNCE)
-    await take(await moves.propose_cancel(str(event.id), guild_id=GUILD, actor=ADMIN, now=NOW), now=NOW)
+    transitions = Transitions(Agenda(), debounce=DEBOUNCE)
+    await take(await transitions.propose_cancel(str(event.id), guild_id=GUILD, actor=ADMIN, now=NOW), now=NOW)
 
     await generate()
     await generate_events_for_repeater(series, now=NOW + DAY)

@@ -84,6 +84,20 @@ async def test_an_ended_series_goes_on_without_events_and_says_why(database: str
     assert await Event.all().count() == 0
 
 
+async def test_a_series_that_was_given_a_past_end_while_it_was_paused_loses_what_lies_behind_it(database: str) -> None:
+    series = await make_series(now=NOW)
+    await generate_events_for_repeater(series, now=NOW)
+    assert await Event.all().count() == 3
+    await EventRepeater.filter(id=series.id).update(is_active=False, ends_at=dt.date(2026, 2, 28))
+
+    says = await resume(series)
+
+    assert says == (
+        "**London Sunday** goes on, but it ended on 28 February 2026, so it makes no events; events: 3 removed."
+    )
+    assert await Event.all().count() == 0
+
+
 async def test_a_series_whose_zone_is_lost_stays_paused_and_says_why(database: str) -> None:
     series = await make_series(now=NOW, is_active=False, timezone="Mars/Gone")
 

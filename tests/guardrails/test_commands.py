@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,9 @@ import pytest
 from discord import app_commands
 
 from bot.client import COMMAND_COGS, LOOP_COGS, TocsinBot
-from bot.clock import InjectedLeaseClock, ManualClock
 from bot.command_tree import Access, declared_needs
 from bot.message.custom_ids import Verb
+from tests.guardrails.told_commands import parts, told
 
 if TYPE_CHECKING:
     from discord.ext import commands
@@ -23,30 +22,6 @@ NAME = re.compile(r"[-_a-z0-9]{1,32}")
 MOST_DESCRIPTION, MOST_OPTIONS, MOST_CHOICES, MOST_IN_ALL = 100, 25, 25, 8_000
 # Verbs whose button or form nobody takes yet, and why.
 WITHOUT_A_HANDLER: dict[Verb, str] = {}
-
-
-@pytest.fixture
-async def bot(clock: ManualClock) -> AsyncIterator[TocsinBot]:
-    """Load every cog of people's into a bot that is connected to nothing."""
-    made = TocsinBot(clock=clock, lease_clock=InjectedLeaseClock(clock), extensions_to_load=())
-    await made._async_setup_hook()
-    for name in COMMAND_COGS:
-        await made.load_extension(name)
-    yield made
-    await made.close()
-
-
-def told(bot: TocsinBot) -> list[dict[str, Any]]:
-    """Return what Discord is told of the commands."""
-    return [command.to_dict(bot.tree) for command in bot.tree.get_commands()]
-
-
-def parts(node: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each command, group and option under the words that lead to it."""
-    here = f"{path} {node['name']}".strip()
-    yield here, node
-    for option in node.get("options", ()):
-        yield from parts(option, here)
 
 
 def leaves(bot: TocsinBot) -> "list[app_commands.Command[commands.Cog, Any, Any]]":

@@ -19,7 +19,7 @@ WRITERS = {
     "reminder_due": {"bot/scheduling/due_rows.py"},
     "audit_log": set[str](),
     "ops_note": {"bot/ops_notes.py"},
-    "instance": set[str](),
+    "instance": {"bot/leases/instances.py"},
     "leader_lease": {"bot/leases/leader.py"},
     "event_signup": set[str](),
     "repeater_subscription": set[str](),

@@ -82,7 +82,7 @@ def test_a_permanent_failure_waits_an_hour_each_time(attempts: int) -> None:
     ],
 )
 def test_the_wait_is_never_shorter_than_discord_told(verdict: Verdict, told: dt.timedelta, wait: dt.timedelta) -> None:
-    assert Backoff().wait(verdict, attempts=1, told=told) == wait
+    assert Backoff().wait(verdict, attempts=1, retry_after=told) == wait
 
 
 def test_the_table_can_be_set() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bot.changes.realign import Move, RealignPlan, Staying, Stays, StoredEvent, plan
+from bot.changes.realign import Pairing, RealignPlan, Staying, Stays, StoredEvent, plan
 from bot.times.recurrence import Occurrence, SeriesRule, local_today, occurrences
 from models.states import EventState, Frequency, MonthEnd
 
@@ -57,7 +57,7 @@ def done(stored: Sequence[StoredEvent], wanted: RealignPlan) -> list[StoredEvent
             rows.append(replace(event, state=UPCOMING, is_withdrawn=False))
         elif event.event_id not in leaving:
             rows.append(replace(event, slot=slot_of.get(event.event_id, event.slot)))
-        elif event.told:
+        elif event.known:
             rows.append(replace(event, state=CANCELLED, is_withdrawn=True))
     new = [one.occurrence for one in wanted.arrivals if one.revives is None]
     first = 1 + max((event.event_id for event in stored), default=0)
@@ -69,7 +69,7 @@ def slots(events: Sequence[StoredEvent]) -> list[str | None]:
 
 
 def moves(wanted: RealignPlan) -> list[tuple[str | None, str]]:
-    return [(one.event.slot, one.to.occurrence.slot) for one in wanted.moved]
+    return [(one.event.slot, one.to.occurrence.slot) for one in wanted.replaced]
 
 
 def at(day: int, time: str = "19:00") -> str:
@@ -89,7 +89,7 @@ def test_one_day_less_removes_and_one_more_adds() -> None:
 
     assert (slots(less.kept), slots(less.removed)) == ([at(3), at(10)], [at(5), at(12)])
     assert [one.occurrence.slot for one in more.added] == [at(5), at(12)]
-    assert (less.moved, less.added, more.moved, more.removed) == ((), (), (), ())
+    assert (less.replaced, less.added, more.replaced, more.removed) == ((), (), (), ())
 
 
 def test_what_comes_past_the_window_is_named_and_made_later() -> None:
@@ -97,7 +97,7 @@ def test_what_comes_past_the_window_is_named_and_made_later() -> None:
     wanted = plan(weekly("FR"), made(weekly("MO")), now=NOW, days_ahead=14)
 
     assert moves(wanted) == [(at(2), at(6)), (at(9), at(13)), (at(16), at(20))]
-    assert [one.to.is_later for one in wanted.moved] == [False, False, True]
+    assert [one.to.is_later for one in wanted.replaced] == [False, False, True]
     assert [one.occurrence.slot for one in wanted.arrivals] == [at(6), at(13)]
 
 
@@ -108,7 +108,7 @@ def test_another_time_moves_each_and_another_zone_too() -> None:
     elsewhere = plan(weekly(timezone="America/New_York"), stored, now=NOW, days_ahead=14)
 
     assert moves(later) == [(at(3), at(3, "20:00")), (at(10), at(10, "20:00"))]
-    assert [one.to.occurrence.starts_at.hour for one in elsewhere.moved] == [0, 23]  # the clock changes on the 8th
+    assert [one.to.occurrence.starts_at.hour for one in elsewhere.replaced] == [0, 23]  # the clock changes on the 8th
 
 
 def test_a_zone_of_the_same_offset_keeps_the_rows_under_their_new_names() -> None:
@@ -118,7 +118,7 @@ def test_a_zone_of_the_same_offset_keeps_the_rows_under_their_new_names() -> Non
 
     assert [one.event.scheduled_at.day for one in wanted.renamed] == [3, 10, 17, 24]
     assert wanted.renamed[0].to.occurrence.slot == "2026-03-03T19:00[UTC]"
-    assert [one.event.scheduled_at.hour for one in wanted.moved] == [18, 18]
+    assert [one.event.scheduled_at.hour for one in wanted.replaced] == [18, 18]
     assert (wanted.kept, wanted.removed, wanted.added) == ((), (), ())
 
 
@@ -157,7 +157,7 @@ def test_where_an_event_of_the_series_is_the_new_schedule_has_no_second_one(ther
 
 
 def test_a_cancelled_occurrence_stays_so_at_another_time_and_in_another_zone() -> None:
-    stored = [replace(event, state=CANCELLED, told=POST) for event in made(weekly())]
+    stored = [replace(event, state=CANCELLED, known=POST) for event in made(weekly())]
 
     later = plan(weekly(time_of_day=dt.time(20)), stored, now=NOW, days_ahead=14)
     elsewhere = plan(weekly("WE", time_of_day=dt.time(8), timezone="Asia/Tokyo"), stored, now=NOW, days_ahead=14)
@@ -199,7 +199,7 @@ def test_events_past_upcoming_extra_and_edited_ones_stay() -> None:
     unticked = plan(weekly("TH"), [opened, edited, extra], now=NOW, days_ahead=14)
 
     assert wanted.staying == (Staying(opened, Stays.OPENED), Staying(extra, Stays.EXTRA))
-    assert [one.event for one in wanted.moved] == [edited]
+    assert [one.event for one in wanted.replaced] == [edited]
     assert unticked.staying == (
         Staying(opened, Stays.OPENED),
         Staying(edited, Stays.EDITED),
@@ -268,7 +268,7 @@ def test_events_are_paired_within_the_period_of_the_new_rule(
 
     wanted = plan(rule, events, now=NOW, days_ahead=30)
 
-    assert [one.to.occurrence.local_date.day for one in wanted.moved] == [expected]
+    assert [one.to.occurrence.local_date.day for one in wanted.replaced] == [expected]
 
 
 # --------------------------------------------------------------------------------------------------------- properties
@@ -298,16 +298,16 @@ def rules(draw: st.DrawFn) -> SeriesRule:
 
 @st.composite
 def series(draw: st.DrawFn) -> tuple[SeriesRule, list[StoredEvent], int]:
-    """Return a rule with what its window holds after a while: some told, opened, edited or cancelled, some extra."""
+    """Return a rule with what its window holds after a while: some known, opened, edited or cancelled, some extra."""
     rule, days = draw(rules()), draw(st.integers(1, 60))
-    kinds = st.sampled_from(["plain", "plain", "told", "told", "opened", "edited", "moved", "cancelled"])
+    kinds = st.sampled_from(["plain", "plain", "known", "known", "opened", "edited", "moved", "cancelled"])
     changes: dict[str, dict[str, object]] = {
         "plain": {},
-        "told": {"told": POST},
-        "opened": {"state": EventState.SIGNUPS_OPEN, "told": POST},
+        "known": {"known": POST},
+        "opened": {"state": EventState.SIGNUPS_OPEN, "known": POST},
         "edited": {"is_edited": True},
         "moved": {"is_edited": True, "is_moved": True},
-        "cancelled": {"state": CANCELLED, "told": POST},
+        "cancelled": {"state": CANCELLED, "known": POST},
     }
     stored = [replace(event, **changes[draw(kinds)]) for event in made(rule, days)]  # type: ignore[arg-type]
     hours = st.sampled_from([-5, 1, 24, 26])
@@ -341,7 +341,7 @@ def test_every_event_ahead_is_in_exactly_one_class_and_every_occurrence_has_one_
     classes = [
         *wanted.kept,
         *(one.event for one in wanted.renamed),
-        *(one.event for one in wanted.moved),
+        *(one.event for one in wanted.replaced),
         *wanted.removed,
         *(one.event for one in wanted.staying),
     ]
@@ -378,8 +378,8 @@ def test_an_edit_and_its_undoing_leave_no_difference(
     back = done(there, plan(rule, there, now=NOW, days_ahead=days))
 
     def alike(events: list[StoredEvent]) -> set[StoredEvent]:
-        # Of one that nobody was told of, its number says nothing to anybody.
-        return {event if event.told or event.state is not UPCOMING else replace(event, event_id=0) for event in events}
+        # Of one that nobody knows of, its number says nothing to anybody.
+        return {event if event.known or event.state is not UPCOMING else replace(event, event_id=0) for event in events}
 
     assert alike(back) == alike(stored)
     assert len(back) == len(stored)
@@ -392,7 +392,7 @@ def test_each_pair_is_in_one_period_and_nothing_left_over_in_it_could_be_paired(
 ) -> None:
     _, stored, days = first
     wanted = plan(other, stored, now=NOW, days_ahead=days)
-    assume(wanted.moved or wanted.removed)
+    assume(wanted.replaced or wanted.removed)
 
     def period(date: dt.date) -> object:
         return {
@@ -402,10 +402,10 @@ def test_each_pair_is_in_one_period_and_nothing_left_over_in_it_could_be_paired(
             Frequency.YEARLY: date.year,
         }[other.frequency]
 
-    def of(one: Move) -> tuple[object, object]:
+    def of(one: Pairing) -> tuple[object, object]:
         assert one.event.local_date is not None
         return period(one.event.local_date), period(one.to.occurrence.local_date)
 
-    assert all(here == there for here, there in map(of, wanted.moved))
+    assert all(here == there for here, there in map(of, wanted.replaced))
     removed = {period(event.local_date) for event in wanted.removed if event.local_date is not None}
     assert removed.isdisjoint(period(one.occurrence.local_date) for one in wanted.added)

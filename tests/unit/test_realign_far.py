@@ -54,7 +54,7 @@ def test_an_event_centuries_ahead_lays_out_its_own_days_alone(monkeypatch: pytes
 
     wanted = plan(replace(DAILY, time_of_day=dt.time(20)), [stored(1, far)], now=NOW, days_ahead=14)
 
-    assert [one.to.occurrence.slot for one in wanted.moved] == ["2990-03-10T20:00[Europe/London]"]
+    assert [one.to.occurrence.slot for one in wanted.replaced] == ["2990-03-10T20:00[Europe/London]"]
     # Today and fourteen days more, and the date with the two days before it: past the last one nothing can be stored.
     assert len(laid_out) == 15 + 3
 

@@ -24,9 +24,9 @@ from bot.events.signups.waiting_line import (
     Room,
     fill_places,
     has_offer_at,
-    is_told,
     offer_of,
     room_of,
+    tells_who_moves_up,
     wake_after_promotion,
 )
 from bot.message.outgoing import ButtonStyle
@@ -176,10 +176,10 @@ class SignupDesk:
         async def _unit() -> tuple[_Done, Event]:
             event = await locked_event(event_id, guild_id)
             row = await EventSignup.get_or_none(event_id=event_id, user_id=user_id)
-            before = _told(row, user_id)
+            before = _audited(row, user_id)
             done = await work(event, row)
             if done.action is not None:
-                after = _told(await EventSignup.get(event_id=event_id, user_id=user_id), user_id)
+                after = _audited(await EventSignup.get(event_id=event_id, user_id=user_id), user_id)
                 await audit.record(
                     done.action,
                     guild_id=guild_id,
@@ -205,7 +205,7 @@ class SignupDesk:
         return done.says
 
 
-def _told(row: EventSignup | None, user_id: int) -> dict[str, object]:
+def _audited(row: EventSignup | None, user_id: int) -> dict[str, object]:
     """Return what the audit keeps of a sign-up."""
     status = row.status.value if row is not None else None
     return {"user": user_id, "status": status, "no_show": row is not None and row.is_no_show}
@@ -229,7 +229,7 @@ async def _add(
     row = row or EventSignup(event_id=event.id, user_id=user_id, created_at=now)
     row.status, row.offered_until, row.changed_at, row.confirmed_at = status, None, now, None
     row.position = room.last + 1 if status is SignupStatus.WAITLISTED else None
-    moves_up = waits and is_told(event, now=now)
+    moves_up = waits and tells_who_moves_up(event, now=now)
     if moves_up:
         row.promotions += 1
     await store(row)
@@ -275,7 +275,8 @@ def _question(full: FullError, user_id: int, *, now: dt.datetime) -> str:
     held = f", {room.offered} more held for offers" if room.offered else ""
     stands = f"{room.attending} of {event.max_players} places taken{held}, {room.waiting + room.passed} in its line"
     what = "waits there" if full.waits else "has to wait, unless you go over the limit"
-    told = " Given a place, they get a direct message about it." if full.waits and is_told(event, now=now) else ""
+    is_told = full.waits and tells_who_moves_up(event, now=now)
+    told = " Given a place, they get a direct message about it." if is_told else ""
     return f"{named(event)} is full: {stands}. <@{user_id}> {what}.{told}"
 
 

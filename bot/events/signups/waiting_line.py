@@ -114,7 +114,7 @@ def wake_after_promotion(agenda: Agenda, *, now: dt.datetime) -> None:
         agenda.wake(body, now)
 
 
-def is_told(event: Event, *, now: dt.datetime) -> bool:
+def tells_who_moves_up(event: Event, *, now: dt.datetime) -> bool:
     """Return whether whoever gets a place is told of it by direct message: not once the event has begun."""
     return event.state in OPEN_FOR_PEOPLE and event.scheduled_at > now
 
@@ -126,7 +126,7 @@ async def fill_places(event: Event, *, now: dt.datetime, is_freed: bool = False)
     Call it inside the transaction that locked the event. ``is_freed``: a place became free, so that those who let an
     offer pass are asked again.
     """
-    if not is_told(event, now=now):
+    if not tells_who_moves_up(event, now=now):
         return ()
     line = EventSignup.filter(event_id=event.id, status=SignupStatus.WAITLISTED)
     if is_freed:

@@ -18,7 +18,7 @@ from bot.changes.series_removal import SeriesRemoval
 from bot.changes.series_skips import SeriesSkips
 from bot.changes.series_split import SeriesSplitting
 from bot.changes.series_state import propose_resume
-from bot.message.proposal import Reply
+from bot.message.proposal import Proposal, Reply
 from bot.scheduling.agenda import Agenda
 from models.states import Frequency
 from tests.chaos.days.day_ledger import Asked, Snapshot
@@ -35,6 +35,7 @@ _OPTIONS: Final = {
     "signup_offer_minutes": "offer_minutes",
     "frequency": "frequency",
     "time_of_day": "time",
+    "timezone": "timezone",
     "day_of_week": "days",
     "discord_announcement_hours": "announce_hours",
     "discord_signup_reminder_hours": "signup_reminder_hours",
@@ -83,11 +84,20 @@ class Admin:
     async def _edit_series(
         self, series_id: int, _now: Snapshot, given: dict[str, Any], bot_now: dt.datetime
     ) -> Proposed:
-        asked = Asked(ActKind.EDIT_SERIES, series_id, given, bot_now)
+        ticks = bool(given.pop("tick", False))
+        asked = Asked(ActKind.EDIT_SERIES, series_id, given, bot_now, ticks=ticks)
         agenda = self._agenda()
         desk = SeriesEditDesk(SeriesEditing(agenda, debounce=_DEBOUNCE), SeriesSplitting(agenda, debounce=_DEBOUNCE))
         request = SeriesEditRequest(str(series_id), **_options(given))
-        return asked, await desk.propose(request, **self._who, now=bot_now)
+        reply = await desk.propose(request, **self._who, now=bot_now)
+        ticked: set[str] = set()
+        while ticks and isinstance(reply, Proposal):
+            left = [way for way in reply.ways if way.label.startswith("Also remove") and way.label not in ticked]
+            if not left:
+                break
+            ticked.add(left[0].label)
+            reply = await left[0].then(bot_now)
+        return asked, reply
 
     async def _split(self, event_id: int, row: EventRow, given: dict[str, Any], bot_now: dt.datetime) -> Proposed:
         date = str(row.slot).partition("T")[0]
@@ -103,10 +113,11 @@ class Admin:
 
     async def _move_event(self, event_id: int, row: EventRow, given: dict[str, Any], bot_now: dt.datetime) -> Proposed:
         to = row.starts_at + dt.timedelta(minutes=given["by_minutes"])
-        asked = Asked(ActKind.MOVE_EVENT, event_id, {"to": to}, bot_now)
+        tell = given.get("tell")
+        asked = Asked(ActKind.MOVE_EVENT, event_id, {"to": to, "tell": tell}, bot_now)
         times = EventTimes(self._agenda(), debounce=_DEBOUNCE, default_timezone="UTC")
         when = f"<t:{int(to.timestamp())}>"
-        return asked, await times.propose(str(event_id), when, tell=None, **self._who, now=bot_now)
+        return asked, await times.propose(str(event_id), when, tell=tell, **self._who, now=bot_now)
 
     async def _skip(
         self, series_id: int, now: Snapshot, given: dict[str, Any], bot_now: dt.datetime

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bot.events.signups.rules import Press
-from tests.chaos.days.day_plan import Act, ActKind, DayPlan, Entry, plan_day
+from tests.chaos.days.day_plan import ZONES, Act, ActKind, DayPlan, Entry, plan_day
 
 _UNTIL = 24 * 3600
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -21,6 +21,9 @@ def plan_changed_day(seed: int) -> DayPlan:
     plan = plan_day(seed)
     series = tuple(entry | {"signup_offer_minutes": chance.choice((None, 10, 45, 240))} for entry in plan.series)
     drawn = [*_edits(chance, plan), *_crowds(chance, plan)]
+    # Drawn apart, so that what a seed drew before stays as it was.
+    more = random.Random(f"more changes {seed}")
+    drawn = [*(_in_more_ways(more, one) for one in drawn), *_schedules(more, plan)]
     acts = sorted([*plan.acts, *drawn], key=lambda one: one.at)
     return dataclasses.replace(plan, series=series, acts=tuple(acts))
 
@@ -48,6 +51,30 @@ def _edits(chance: random.Random, plan: DayPlan) -> Iterator[Act]:
             chance.randrange(1000) / 1000,
             json.dumps(what) if what else "",
         )
+
+
+def _in_more_ways(chance: random.Random, act: Act) -> Act:
+    """Let some moves be told to nobody, and some new schedules take along what was edited by itself."""
+    given = {ActKind.MOVE_EVENT: {"tell": False}, ActKind.EDIT_SERIES: {"tick": True}}.get(act.kind)
+    if given is None or chance.random() < 0.6:
+        return act
+    return dataclasses.replace(act, what=json.dumps(json.loads(act.what) | given))
+
+
+def _schedules(chance: random.Random, plan: DayPlan) -> Iterator[Act]:
+    """Yield other zones of a series, and new schedules right after an event of theirs was edited by itself."""
+    for _ in range(chance.randint(0, 1)):
+        when, which = chance.randrange(_UNTIL), chance.randrange(1000) / 1000
+        zone = {"timezone": chance.choice(ZONES), "tick": chance.random() < 0.5}
+        yield Act(_at(plan, when), ActKind.EDIT_SERIES, 0, which, json.dumps(zone))
+    for _ in range(chance.randint(0, 1)):
+        begins, which = chance.randrange(_UNTIL - 3600), chance.randrange(1000) / 1000
+        if chance.random() < 0.5:
+            yield Act(_at(plan, begins), ActKind.MOVE_EVENT, 0, which, json.dumps(_WHAT[ActKind.MOVE_EVENT](chance)))
+        else:
+            yield Act(_at(plan, begins), ActKind.EDIT_EVENT, 0, which, json.dumps(_of_event(chance)))
+        time = {"time_of_day": f"{chance.randrange(24):02}:{chance.choice((10, 40)):02}", "tick": chance.random() < 0.7}
+        yield Act(_at(plan, begins + chance.randint(60, 3600)), ActKind.EDIT_SERIES, 0, which, json.dumps(time))
 
 
 def _crowds(chance: random.Random, plan: DayPlan) -> Iterator[Act]:

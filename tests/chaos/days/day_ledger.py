@@ -28,7 +28,8 @@ class Asked:
     """
     What an act was to do; ``target`` is the id of its series or event.
 
-    ``bot_now``: the moment by the bot's clock. ``is_made`` None: nobody knows, as the answer was lost.
+    ``bot_now``: the moment by the bot's clock. ``is_made`` None: nobody knows, as the answer was lost. ``ticks``: every
+    edited event that the new schedule does not have was ticked to go.
     """
 
     kind: ActKind
@@ -36,6 +37,7 @@ class Asked:
     given: Mapping[str, Any]
     bot_now: dt.datetime
     is_made: bool | None = None
+    ticks: bool = False
 
 
 class Ledger:
@@ -102,7 +104,9 @@ class Ledger:
         match asked.kind:
             case ActKind.EDIT_SERIES:
                 course = self.series[asked.target]
-                course.entries.append((at, _merged(course.entry, asked.given)))
+                was, entry = course.entry, _merged(course.entry, asked.given)
+                course.entries.append((at, entry))
+                self._see_edited(asked, before, after, at, grid=_grid(entry, asked) if _differs(was, entry) else None)
                 self._follow(asked.target, rows, asked.bot_now)
             case ActKind.SPLIT:
                 self._follow(self._split(asked, before, after, at), rows, asked.bot_now)
@@ -118,6 +122,23 @@ class Ledger:
                 self._see_gone(asked, before, after, at)
             case _:
                 pass
+
+    def _see_edited(
+        self, asked: Asked, before: Snapshot, after: Snapshot, at: dt.datetime, *, grid: set[str] | None
+    ) -> None:
+        """See that what was edited by itself goes where it was ticked, and nowhere else; ``grid`` None: none went."""
+        rows = _events(after)
+        for event_id, row in _events(before).items():
+            is_ahead = row.state == "upcoming" and not row.is_extra and row.starts_at > asked.bot_now
+            if row.series_id != asked.target or not is_ahead:
+                continue
+            stands = event_id in rows and rows[event_id].state == "upcoming"
+            is_edited = bool(self._own.get(event_id)) or row.starts_at != _moment_of(row)
+            if is_edited and not asked.ticks and not stands:
+                self._fault(at, f"event {event_id} was edited by itself and went unasked")
+            is_off = grid is not None and stands and rows[event_id].slot not in grid
+            if asked.ticks and is_off and after.get(("active", asked.target, 0)):
+                self._fault(at, f"event {event_id} was ticked to go and stands")
 
     def _follow(self, series_id: int, rows: Mapping[int, EventRow], now: dt.datetime) -> None:
         """Let the upcoming events of a series be as it is, but for what was edited there."""
@@ -168,6 +189,7 @@ class Ledger:
             said = [status for (kind, event, _), status in before.items() if kind == "signup" and event == event_id]
             tells = asked is not None and asked.kind is ActKind.MOVE_EVENT and asked.target == event_id
             tells &= was.state != "upcoming" and bool(_TOLD & set(said))
+            tells &= asked is not None and asked.given.get("tell") is not False
             if row.changes - was.changes != tells:
                 self._fault(at, f"event {event_id} counts {row.changes} new times after {was.changes}, tells: {tells}")
 
@@ -201,6 +223,38 @@ class Ledger:
 def _merged(entry: Entry, given: Mapping[str, Any]) -> Entry:
     forgotten = {"day_of_week": None} if given.get("frequency", entry["frequency"]) != entry["frequency"] else {}
     return entry | forgotten | dict(given)
+
+
+def _differs(was: Entry, entry: Entry) -> bool:
+    """Return whether a series returns otherwise than it did."""
+    return any(was.get(name) != entry.get(name) for name in ("frequency", "day_of_week", "time_of_day", "timezone"))
+
+
+def _grid(entry: Entry, asked: Asked) -> set[str]:
+    """Return the slots that a series has from now on, for as long as anybody looks."""
+    first = asked.bot_now.date() - 2 * _DAY
+    dates = [date for _, date in expected_occurrences(entry, first, first + 40 * _DAY)]
+    return {f"{date.isoformat()}T{entry['time_of_day']}[{entry['timezone']}]" for date in dates}
+
+
+def _moment_of(row: EventRow) -> dt.datetime:
+    """Return when an event would begin by its slot; of one without, when it does."""
+    if row.slot is None:
+        return row.starts_at
+    local, _, zone = row.slot.removesuffix("]").partition("[")
+    (moment,) = [at for at, _ in expected_occurrences(_daily(local, zone), *[dt.date.fromisoformat(local[:10])] * 2)]
+    return moment
+
+
+def _daily(local: str, zone: str) -> Entry:
+    return {
+        "frequency": "daily",
+        "interval": 1,
+        "day_of_week": None,
+        "time_of_day": local[11:],
+        "timezone": zone,
+        "starts_at": local[:10],
+    }
 
 
 def _events(now: Snapshot) -> dict[int, EventRow]:

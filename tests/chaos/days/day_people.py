@@ -9,10 +9,10 @@ from bot.changes.series_state import pause_series
 from bot.demo.troubled_life import TroubledLife
 from bot.demo.world import Place, World
 from bot.events import notifications, profiles
-from bot.events.event_moves import EventMove, EventMoves
 from bot.events.signups.desk import SignupDesk
 from bot.events.signups.rules import Press
 from bot.events.subscriptions import subscribe, unsubscribe
+from bot.events.transitions import Transition, Transitions
 from bot.message.proposal import Proposal
 from bot.reminders import markers
 from bot.transactions import fetch, integer
@@ -140,15 +140,15 @@ class People:
         if (event_id := await self._event(act, _AHEAD)) is None:
             return _NOTHING
         by = {"guild_id": self._place.guild_id, "actor": self._place.admin_id}
-        moves = EventMoves(self._agenda, debounce=_DEBOUNCE)
-        return await moves.move(EventMove(act.what), str(event_id), **by, now=self._life.bot_now())
+        transitions = Transitions(self._agenda, debounce=_DEBOUNCE)
+        return await transitions.make(Transition(act.what), str(event_id), **by, now=self._life.bot_now())
 
     async def _cancel(self, act: Act) -> str:
         if (event_id := await self._event(act, _AHEAD)) is None:
             return _NOTHING
         by = {"guild_id": self._place.guild_id, "actor": self._place.admin_id}
-        moves = EventMoves(self._agenda, debounce=_DEBOUNCE)
-        reply = await moves.propose_cancel(str(event_id), **by, now=self._life.bot_now())
+        transitions = Transitions(self._agenda, debounce=_DEBOUNCE)
+        reply = await transitions.propose_cancel(str(event_id), **by, now=self._life.bot_now())
         return str(await reply.ways[0].then(self._life.bot_now())) if isinstance(reply, Proposal) else reply
 
     async def _click(self, act: Act) -> str:

@@ -25,7 +25,7 @@ HOURS = 26
 _FAULTS_UNTIL = dt.timedelta(hours=24)
 _FIRST_DAY = dt.date(2026, 1, 2)
 _DAYS = 1_400
-_ZONES = (
+ZONES = (
     "Europe/Berlin",
     "Europe/London",
     "America/New_York",
@@ -181,7 +181,7 @@ def _series(chance: random.Random, number: int, today: dt.date) -> Entry:
         if daily
         else ",".join(sorted(chance.sample(["MO", "TU", "WE", "TH", "FR", "SA", "SU"], 3))),
         "time_of_day": f"{chance.randrange(24):02}:{chance.choice((0, 15, 30, 45)):02}",
-        "timezone": chance.choice(_ZONES),
+        "timezone": chance.choice(ZONES),
         "starts_at": (today - dt.timedelta(days=chance.randint(0, 40))).isoformat(),
         "generate_days_ahead": chance.randint(1, 3),
         "duration_minutes": chance.choice((30, 120)),

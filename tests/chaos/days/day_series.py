@@ -1,11 +1,12 @@
 """Which events a day's series should have made, reckoned by dateutil, and which they did."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tests.chaos.days.day_course import Course
-from tests.chaos.days.day_plan import Entry
+from tests.chaos.days.day_plan import ActKind, Entry
 from tests.chaos.days.day_record import DayRecord
+from tests.chaos.days.day_rows import EventRow
 from tests.chaos.days.day_troubles import QUIET, Troubles
 from tests.schedules import expected_occurrences
 
@@ -37,12 +38,28 @@ def wrong_events(record: DayRecord, events: Mapping[int, Course], troubles: Trou
         if not course.is_whole:
             continue
         since, entry = course.entries[-1]
-        excepted = record.facts.excepted(series_id)
+        called_off = _called_off(record, events.values())
+        dates = {at: date for _, known in course.entries for at, date in expected_occurrences(known, first, last)}
+        excepted = record.facts.excepted(series_id) | {
+            dates[row.starts_at] for row in stored if row in called_off and row.starts_at in dates
+        }
         there = {row.starts_at for row in stored}
         for at, date in expected_occurrences(entry, first, last):
             is_wanted = at not in there and date not in excepted
             if is_wanted and since + QUIET < at <= record.ended_at - QUIET and _could_make(at, since, entry, troubles):
                 yield "lost", f"the event of series {series_id} at {at} was never made"
+
+
+def _called_off(record: DayRecord, events: Iterable[Course]) -> list[EventRow]:
+    """Return the events that somebody cancelled: an edit brings back what an edit took away, but none of these."""
+    acts = {act.at for act in record.plan.acts if act.kind is ActKind.CANCEL}
+    return [
+        event.last
+        for event in events
+        if event.last is not None
+        and event.last.state == "cancelled"
+        and any(at in acts and row.state == "cancelled" for at, row in record.facts.history(event.fact) if row)
+    ]
 
 
 def _could_make(at: dt.datetime, created_at: dt.datetime, entry: Entry, troubles: Troubles) -> bool:

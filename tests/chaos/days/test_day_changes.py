@@ -5,12 +5,17 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
-from bot.changes import edited_event, series_skips, series_sync
+from bot.changes import edited_event, realign, series_edit, series_skips, series_sync
+from bot.changes.event_time import EventTimes
+from bot.changes.realign import StoredEvent
+from bot.changes.series_values import SCHEDULE_FIELDS
 from bot.changes.withdrawal import Removal
+from bot.message.proposal import Reply
 from bot.reminders.promotions import PromotionTeller
 from bot.reminders.time_changes import TimeChangeTeller
 from bot.transactions import Dialect
@@ -92,6 +97,45 @@ def test_a_day_finds_a_copy_that_loses_a_change(databases: Databases, broken: Br
     assert any(words in fault for fault in verdict.faults), verdict.faults[:3]
 
 
+@contextmanager
+def whoever_signed_up_is_told_all_the_same() -> Iterator[None]:
+    """Tell people of a new time also where the admin said that nobody is to be told."""
+    original = EventTimes.propose
+
+    async def _telling(self: EventTimes, *typed: str, tell: bool | None, **by: Any) -> Reply:  # noqa: ANN401
+        return await original(self, *typed, tell=None, **by)
+
+    with patch.object(EventTimes, "propose", _telling):
+        yield
+
+
+@contextmanager
+def edited_events_go_unasked() -> Iterator[None]:
+    """Let a new schedule take along what was edited by itself."""
+    why = realign._why_it_stays
+
+    def _why(event: StoredEvent) -> realign.Stays | None:
+        found = why(event)
+        return None if found is realign.Stays.EDITED else found
+
+    with patch.object(realign, "_why_it_stays", _why):
+        yield
+
+
+@contextmanager
+def ticks_are_forgotten() -> Iterator[None]:
+    """Let an edited event stay, whether it was ticked to go or not."""
+    with patch.object(series_edit, "replace", lambda wish, **_: wish):
+        yield
+
+
+@contextmanager
+def zones_are_no_schedule() -> Iterator[None]:
+    """Store another zone of a series, and leave its events at their times."""
+    with patch.object(series_edit, "SCHEDULE_FIELDS", SCHEDULE_FIELDS - {"timezone"}):
+        yield
+
+
 def act(clock: str, kind: ActKind, what: Entry, which: float = 0.0) -> Act:
     return Act(at(clock), kind, 0, which, json.dumps(what))
 
@@ -146,6 +190,66 @@ def test_who_switched_a_kind_off_is_not_reminded_and_the_others_are(databases: D
     more = [*record.seen, dataclasses.replace(late[0], recipient=record.user_ids[0])]
     told = Oracle(dataclasses.replace(record, seen=more)).judge().faults
     assert any("it is not for them" in fault for fault in told)
+
+
+QUIET_MOVE = {"by_minutes": 45, "tell": False}
+TWO_DAYS = SERIES | {"signup_opens_hours": 1, "generate_days_ahead": 2}
+
+
+def two_days(*acts: Act) -> DayPlan:
+    """Return a morning with three events of a series, none of which is open for a while; nobody signs up."""
+    return dataclasses.replace(morning().with_only([*acts]), series=(TWO_DAYS,))
+
+
+def edited_then(what: Entry) -> DayPlan:
+    """Return a morning on which the second event gets a name of its own, and then the series is edited."""
+    return two_days(act("00:20", ActKind.EDIT_EVENT, {"name": "Special"}, 0.5), act("00:40", ActKind.EDIT_SERIES, what))
+
+
+DIRECTED = {
+    "a move that nobody is told of": (
+        whoever_signed_up_is_told_all_the_same,
+        morning(act("03:30", ActKind.MOVE_EVENT, QUIET_MOVE)),
+        "counts 1 new times after 0, tells: False",
+    ),
+    "an edited event of another schedule": (
+        edited_events_go_unasked,
+        edited_then({"time_of_day": "09:10"}),
+        "was edited by itself and went unasked",
+    ),
+    "an edited event that was ticked": (
+        ticks_are_forgotten,
+        edited_then({"time_of_day": "09:10", "tick": True}),
+        "was ticked to go and stands",
+    ),
+    "another zone": (
+        zones_are_no_schedule,
+        two_days(act("00:40", ActKind.EDIT_SERIES, {"timezone": "Asia/Kathmandu"})),
+        "where its series has none",
+    ),
+}
+
+
+@pytest.mark.parametrize(("broken", "plan", "words"), list(DIRECTED.values()), ids=list(DIRECTED))
+def test_a_morning_finds_a_copy_that_does_it_otherwise_and_whole_it_is_well(
+    databases: Databases, broken: Break, plan: DayPlan, words: str
+) -> None:
+    assert verdict_on(plan, databases).faults == []
+    with broken():
+        verdict = verdict_on(plan, databases)
+
+    assert any(words in fault for fault in verdict.faults), verdict.faults[:3]
+
+
+def test_what_was_ticked_goes_and_what_was_not_stays(databases: Databases) -> None:
+    def _named(what: Entry) -> list[str]:
+        record = bot_days.live(edited_then(what), Dialect.SQLITE, databases)
+        assert Oracle(record).judge().faults == []
+        rows = [record.facts.history(("event", event_id, 0))[-1][1] for event_id in record.facts.events()]
+        return [f"{row.starts_at:%d %H:%M}" for row in rows if row is not None and row.values["name"] == "Special"]
+
+    assert _named({"time_of_day": "09:10"}) == ["03 06:00"]
+    assert _named({"time_of_day": "09:10", "tick": True}) == []
 
 
 def test_a_plan_with_changes_is_read_back_as_it_was_written() -> None:

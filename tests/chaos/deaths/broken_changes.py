@@ -3,8 +3,18 @@
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
-from bot.changes import event_time, series_edit, series_skips, series_split, series_sync, withdrawal
-from bot.events.signups import attendee_roles, waiting_line
+from bot.changes import (
+    event_time,
+    extras,
+    series_edit,
+    series_removal,
+    series_skips,
+    series_split,
+    series_sync,
+    withdrawal,
+)
+from bot.events import lifecycle
+from bot.events.signups import attendee_roles, sign_up, waiting_line
 from bot.events.signups.attendee_roles import AttendeeRoles, MemberPort
 from bot.leases import lease_taker, request_guard
 from bot.reminders.tasks import ANNOUNCEMENT
@@ -12,7 +22,10 @@ from bot.transactions import fetch, integer
 from models.states import EventState
 
 _ASKS_BEFORE_ITS_REQUEST: tuple[Any, ...] = (lease_taker, request_guard)
-_CHANGES: tuple[Any, ...] = (event_time, series_edit, series_skips, series_split, series_sync, waiting_line)
+_CHANGES: tuple[Any, ...] = (
+    event_time, extras, series_edit, series_removal, series_skips, series_split, series_sync, lifecycle, sign_up,
+    waiting_line,
+)  # fmt: skip
 
 
 def in_pieces() -> None:
@@ -34,7 +47,7 @@ def open_leases_overlooked() -> None:
         return {event_id: told[event_id] for event_id in event_ids if event_id in told}
 
     owner: Any = withdrawal
-    owner.told_of = _sent_of
+    owner.sources_sent = _sent_of
 
 
 def announced_once_cancelled() -> None:

@@ -19,9 +19,11 @@ import aiohttp
 from tortoise.backends.asyncpg.client import AsyncpgDBClient, TransactionWrapper
 from tortoise.backends.sqlite.client import SqliteClient
 
-from bot.changes import series_skips, series_split, series_sync
+from bot.changes import series_removal, series_skips, series_split, series_sync
 from bot.changes.event_time import EventTimes
+from bot.changes.extras import ExtraEvents
 from bot.changes.series_edit import SeriesEditing
+from bot.changes.series_removal import SeriesRemoval
 from bot.changes.series_skips import SeriesSkips
 from bot.changes.series_split import SeriesSplitting
 from bot.delivery.channel_poster import ChannelPoster
@@ -33,6 +35,7 @@ from bot.dm_queue.fan_out import FanOuts
 from bot.dm_queue.worker import DmWorker
 from bot.events import generate, lifecycle
 from bot.events.signups import sign_up, waiting_line
+from bot.events.transitions import Transitions
 from bot.leases import fan_out_rows, ledger
 from bot.leases.instances import InstanceRegister
 from bot.leases.keys import EVENT_REPOST, NATIVE_EVENT, OPS_NOTE, PROMOTION, SIDE_POSTS, TIME_CHANGED, MessageKey
@@ -196,7 +199,7 @@ def _doing(place: str) -> Told:
 
 
 # What an admin confirmed is done by one of these.
-_CHANGES = (SeriesEditing, SeriesSplitting, SeriesSkips, EventTimes)
+_CHANGES = (SeriesEditing, SeriesSplitting, SeriesSkips, SeriesRemoval, EventTimes, Transitions)
 # Every statement of both databases goes through one of these.
 _CLIENTS = (SqliteClient, AsyncpgDBClient)
 _STATEMENTS = ("execute_query", "execute_query_dict", "execute_insert", "execute_many")
@@ -254,6 +257,12 @@ _WRAPPED: tuple[tuple[Any, str, Told | None, Told | None], ...] = (
     *((client, name, None, _doing("statement")) for client in _CLIENTS for name in _STATEMENTS),
     *((wrapper, "commit", _doing("commit"), _doing("committed")) for wrapper in _TRANSACTIONS),
     *((owner, "_apply", None, _doing("changed")) for owner in _CHANGES),
+    (ExtraEvents, "_add", None, _doing("changed")),
+    (due_rows, "refresh", None, _doing("due again")),
+    (series_removal, "withdraw_all", None, _at("torn down")),
+    (series_removal, "mark_changed", _at("series gone"), None),
+    (sign_up, "store", None, _doing("stored")),
+    (sign_up.Signups, "answer_offer", None, _at("offer answered")),
     (series_sync, "withdraw_all", None, _at("withdrawn")),
     (series_split, "_take_over", None, _at("taken over")),
     (sign_up, "fill_places", None, lambda *args: "moving up" if args[-1] else None),
@@ -271,7 +280,11 @@ _DOINGS: tuple[tuple[Any, str, Callable[..., str]], ...] = (
     (SeriesEditing, "_apply", lambda *_: "realign"),
     (SeriesSplitting, "_apply", lambda *_: "split"),
     (SeriesSkips, "_apply", lambda _, __, question, *___: "skip" if question is series_skips._SKIP else "return"),
+    (SeriesRemoval, "_apply", lambda *_: "deletion"),
+    (ExtraEvents, "_add", lambda *_: "extra"),
     (EventTimes, "_apply", lambda *_: "move"),
+    (Transitions, "_apply", lambda *_: "cancel"),
+    (sign_up.Signups, "answer_offer", lambda *_: "answer"),
     (lifecycle, "end_offers", lambda *_: "offers"),
     # Before somebody is offered a place, in the midst of their message.
     (MemberRoles, "has_left", lambda *_: "looking whether somebody left"),

@@ -3,8 +3,16 @@
 import datetime as dt
 
 from tests.chaos.deaths.kill_point import Point
-from tests.chaos.deaths.kill_series_stories import Realign, Return, Skip, Split
-from tests.chaos.deaths.kill_stories import Line, NewTime, Offer, Roles, TwoNewTimes
+from tests.chaos.deaths.kill_series_stories import (
+    Delete,
+    Extra,
+    ExtraRemoved,
+    Realign,
+    Return,
+    Skip,
+    Split,
+)
+from tests.chaos.deaths.kill_stories import Accept, Line, NewTime, NoThanks, Offer, Roles, TwoNewTimes
 
 _WHILE_OPEN = dt.timedelta(seconds=10)
 """A successor that comes so soon changes what a lease of the dead process is still open for."""
@@ -77,6 +85,52 @@ CHANGE_POINTS: tuple[Point, ...] = (
     Point("role: accepted, the answer not read", "accepted: role", most=2, story=Roles),
     Point("role: given, not noted", "answered: role", most=2, story=Roles),
     Point("role: taken, not noted", "answered: role taken", story=Roles),
+    Point("accept: after any of its statements", "statement: answer", most=6, story=Accept),
+    Point("accept: before its commit", "commit: answer", story=Accept),
+    Point("accept: committed, not answered", "offer answered", story=Accept),
+    Point("accept: what was asked is accepted by Discord, the answer not read", "accepted: promotion", story=Accept),
+    Point(
+        "accept: while the outcome of what was asked is open", "offer answered", "accepted: promotion", _WHILE_OPEN,
+        story=Accept,
+    ),
+    Point("no thanks: after any of its statements", "statement: answer", most=8, story=NoThanks),
+    Point("no thanks: stored, the next not asked", "stored: answer", story=NoThanks),
+    Point("no thanks: the next asked, not committed", "moving up", story=NoThanks),
+    Point("no thanks: committed, not answered", "offer answered", story=NoThanks),
+    Point("no thanks: a DM accepted, the answer not read", "accepted: promotion", most=2, story=NoThanks),
+    Point(
+        "no thanks: while the outcome of what was asked is open", "offer answered", "claimed: promotion", _WHILE_OPEN,
+        story=NoThanks,
+    ),
+    Point("deletion: after any of its statements", "statement: deletion", most=10, story=Delete),
+    Point("deletion: its events taken back, the series still there", "torn down", story=Delete),
+    Point("deletion: the series gone, not in the audit", "series gone", story=Delete),
+    Point("deletion: committed, not answered", "changed: deletion", story=Delete),
+    Point("deletion: an old post's edit not sent", "request: old edit", story=Delete),
+    Point("deletion: an old native's removal accepted, the answer not read", "accepted: removal", story=Delete),
+    Point(
+        "deletion: while an old post's lease is open", "changed: deletion", "claimed: old post", _WHILE_OPEN,
+        story=Delete,
+    ),
+    Point(
+        "deletion: while an old native's outcome is open", "changed: deletion", "accepted: old native", _WHILE_OPEN,
+        story=Delete,
+    ),
+    Point("extra: after any of its statements", "statement: extra", most=6, story=Extra),
+    Point("extra: stored, not in the audit", "due again: extra", story=Extra),
+    Point("extra: committed, not answered", "changed: extra", story=Extra),
+    Point("extra removed: after any of its statements", "statement: cancel", most=5, story=ExtraRemoved),
+    Point("extra removed: cancelled, not in the audit", "moving", story=ExtraRemoved),
+    Point("extra removed: committed, not answered", "changed: cancel", story=ExtraRemoved),
+    Point("extra removed: its post's edit accepted, the answer not read", "accepted: old edit", story=ExtraRemoved),
+    Point(
+        "extra removed: while its post's outcome is open", "changed: cancel", "accepted: old post", _WHILE_OPEN,
+        story=ExtraRemoved,
+    ),
+    Point(
+        "extra removed: while its native's lease is open", "changed: cancel", "claimed: old native", _WHILE_OPEN,
+        story=ExtraRemoved,
+    ),
 )  # fmt: skip
 
 # Where the successor of one of these may die beside the places of all; one that it does not pass leaves it alive.
@@ -84,5 +138,6 @@ SECOND_DEATHS = (
     "withdrawn", "changed: realign", "changed: split", "changed: skip", "changed: return", "accepted: old edit",
     "accepted: removal", "found: old post", "claimed: promotion", "accepted: promotion", "found: promotion",
     "next asked", "claimed: new time", "claimed: new time DM", "accepted: new time DM", "finish: new time",
-    "accepted: role", "answered: role taken",
+    "accepted: role", "answered: role taken", "offer answered", "moving up", "torn down", "changed: deletion",
+    "changed: extra", "changed: cancel",
 )  # fmt: skip

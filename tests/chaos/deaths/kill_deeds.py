@@ -8,11 +8,14 @@ from typing import Final
 
 from bot.bootstrap import ServiceOptions, Services
 from bot.changes.event_time import EventTimes
+from bot.changes.extras import ExtraEvents
 from bot.changes.series_edit import SeriesEditing, Wish
+from bot.changes.series_removal import SeriesRemoval
 from bot.changes.series_skips import SeriesSkips
 from bot.changes.series_split import SeriesSplitting
 from bot.errors import BotError
 from bot.events.signups.rules import Press
+from bot.events.transitions import Transitions
 from bot.message.proposal import Proposal, Reply
 from tests.wire.discord_stub import GUILD
 
@@ -21,15 +24,20 @@ _DEBOUNCE = ServiceOptions().edit_debounce
 
 
 class DeedKind(StrEnum):
-    """What somebody does: the two buttons, and what an admin confirms at once."""
+    """What somebody does: two buttons of a post, two of an offer, and what an admin confirms at once."""
 
     SIGN_UP = "sign up"
     LEAVE = "leave"
+    ACCEPT = "accept"
+    REFUSE = "refuse"
     EDIT = "edit"
     SPLIT = "split"
     SKIP = "skip"
     RETURN = "return"
     MOVE = "move"
+    DELETE = "delete"
+    EXTRA = "extra"
+    CANCEL = "cancel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,18 @@ async def _leave(deed: Deed, services: Services, now: dt.datetime) -> str:
     return await _press(Press.CANT, deed, services, now)
 
 
+async def _offer(deed: Deed, services: Services, now: dt.datetime) -> str:
+    answer = await services.signups.answer_offer(
+        deed.subject_id,
+        accepts=deed.kind is DeedKind.ACCEPT,
+        guild_id=GUILD,
+        user_id=deed.user_id,
+        role_ids=frozenset(),
+        now=now,
+    )
+    return answer.sentence
+
+
 def _wish(deed: Deed) -> Wish:
     return Wish(deed.subject_id, GUILD, deed.user_id, {"time_of_day": deed.typed})
 
@@ -106,6 +126,21 @@ async def _move(deed: Deed, services: Services, now: dt.datetime) -> str:
     return await _confirmed(await asked, now)
 
 
+async def _delete(deed: Deed, services: Services, now: dt.datetime) -> str:
+    removal, typed = SeriesRemoval(services.agenda, debounce=_DEBOUNCE), str(deed.subject_id)
+    return await _confirmed(await removal.propose(typed, guild_id=GUILD, actor=deed.user_id, now=now), now)
+
+
+async def _extra(deed: Deed, services: Services, now: dt.datetime) -> str:
+    extras, typed = ExtraEvents(services.agenda, debounce=_DEBOUNCE, default_timezone="UTC"), str(deed.subject_id)
+    return await _confirmed(await extras.propose(typed, deed.typed, guild_id=GUILD, actor=deed.user_id, now=now), now)
+
+
+async def _cancel(deed: Deed, services: Services, now: dt.datetime) -> str:
+    transitions, typed = Transitions(services.agenda, debounce=_DEBOUNCE), str(deed.subject_id)
+    return await _confirmed(await transitions.propose_cancel(typed, guild_id=GUILD, actor=deed.user_id, now=now), now)
+
+
 async def _confirmed(reply: Reply, now: dt.datetime) -> str:
     """Take the first way, which does what was shown."""
     if isinstance(reply, Proposal):
@@ -116,9 +151,14 @@ async def _confirmed(reply: Reply, now: dt.datetime) -> str:
 _DEEDS: Final[Mapping[DeedKind, Callable[[Deed, Services, dt.datetime], Awaitable[str]]]] = {
     DeedKind.SIGN_UP: _sign_up,
     DeedKind.LEAVE: _leave,
+    DeedKind.ACCEPT: _offer,
+    DeedKind.REFUSE: _offer,
     DeedKind.EDIT: _edit,
     DeedKind.SPLIT: _split,
     DeedKind.SKIP: _skip,
     DeedKind.RETURN: _return,
     DeedKind.MOVE: _move,
+    DeedKind.DELETE: _delete,
+    DeedKind.EXTRA: _extra,
+    DeedKind.CANCEL: _cancel,
 }

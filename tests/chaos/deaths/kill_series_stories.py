@@ -1,33 +1,46 @@
-"""The stories about series whose events are announced and listed: realigned, split, a date skipped and let return."""
+"""
+The stories about series whose events are announced and listed.
+
+They are realigned, split and deleted, a date is skipped and let return, an extra event comes and goes.
+"""
 
 import datetime as dt
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+import discord
+
+from bot.changes.extras import ExtraEvents
 from bot.events.generate import generate_events_for_repeater
 from bot.leases.keys import NATIVE_EVENT, MessageKey
+from bot.message.proposal import Proposal
 from bot.reminders.tasks import ANNOUNCEMENT
+from bot.scheduling.agenda import Agenda
 from models.audit_log import AuditLog
 from models.event import Event
 from models.event_repeater import EventRepeater
+from models.event_signup import EventSignup
 from models.repeater_exception import RepeaterException
 from models.repeater_subscription import RepeaterSubscription
 from models.states import EventState, Frequency
 from tests.builders import DAY, HOUR, make_series
-from tests.chaos.deaths.kill_deeds import Deed, DeedKind
+from tests.chaos.deaths.kill_deeds import ADMIN, Deed, DeedKind
 from tests.chaos.deaths.kill_stories import LATER, Story
 from tests.chaos.deaths.kill_stub import KillStub
-from tests.people import subscribe
+from tests.people import sign_up, subscribe
 from tests.wire.discord_stub import CHANNEL, GUILD
 
 NAME: Final = "Changed"
 _SUBSCRIBER: Final = 621
+_GUEST: Final = 622
 _NEVER: Final = dt.datetime.min.replace(tzinfo=dt.UTC)
 _DAYS: Final = 3
 _FIRST_IN: Final = 8 * HOUR
 # The third is further off, by whatever time of day.
 _ANNOUNCED: Final = 48 * HOUR
 _LATER_BY: Final = 2 * HOUR
+_CANCELLED: Final = discord.EventStatus.cancelled.value
+_EXTRA_AFTER: Final = 12 * HOUR
 
 
 @dataclass(slots=True)
@@ -103,10 +116,16 @@ class SeriesStory(Story):
             if embed["footer"]["text"] == f"#{event_id}" and not str(embed["title"]).startswith(title):
                 self.faults.append(f"the post of event {event_id} says {embed['title']} instead of {title}")
 
-    async def must_be_gone(self, stub: KillStub, *, title: str, discord_ahead_by: dt.timedelta) -> None:
-        """Expect of those taken back a post that says so, if any, and no request for one since."""
-        edits = await AuditLog.filter(action="series.edit", subject_id=self.series_id).order_by("id")
-        self.should("edits in the audit", len(edits), 1)
+    async def must_be_gone(
+        self, stub: KillStub, *, title: str, discord_ahead_by: dt.timedelta, action: str = "series.edit", by: int = 0
+    ) -> None:
+        """
+        Expect of those taken back a post that says so, if any, and no request for one since.
+
+        ``action`` and ``by``: under what, and about which event, the audit has what took them back; 0: the series.
+        """
+        edits = await AuditLog.filter(action=action, subject_id=by or self.series_id).order_by("id")
+        self.should(f"{action} in the audit", len(edits), 1)
         for event_id in self.changed:
             self.possible[CHANNEL, f"#{event_id}"] = MessageKey(ANNOUNCEMENT.log_source, event_id)
             self.must_say(stub, event_id, title)
@@ -189,3 +208,81 @@ class Return(Skip):
         self.should("skipped dates", out, 0)
         edits = await AuditLog.filter(action="series.edit", subject_id=self.series_id).count()
         self.should("edits in the audit", edits, 2)
+
+
+class Delete(SeriesStory):
+    """
+    The series is deleted: its first event, which people signed up for, stays and belongs to no series any more.
+
+    The second, which was announced, is cancelled; of the third nobody knows, and it goes.
+    """
+
+    async def plan(self) -> None:
+        first, _, third = self.by_day
+        event = await Event.get(id=first)
+        await Event.filter(id=first).update(state=EventState.SIGNUPS_OPEN, signups_open_at=event.created_at)
+        await sign_up(event, [_GUEST], at=event.created_at)
+        await Event.filter(id=third).update(discord_create_event=False)
+        self.deeds = (self.deed(DeedKind.DELETE),)
+        self.changed = frozenset(self.by_day[1:])
+
+    async def settle(self, stub: KillStub, *, discord_ahead_by: dt.timedelta) -> None:
+        first, second, third = self.by_day
+        self.should("series", await EventRepeater.filter(id=self.series_id).count(), 0)
+        self.expected[CHANNEL, f"#{first}"] = MessageKey(ANNOUNCEMENT.log_source, first)
+        self.expected[GUILD, f"#{first}"] = MessageKey(NATIVE_EVENT, first)
+        self.must_say(stub, first, NAME)
+        stays = await Event.get(id=first)
+        self.should("what stays", (stays.state, stays.series_id), (EventState.SIGNUPS_OPEN, None))
+        self.should("who comes", [row.user_id for row in await EventSignup.filter(event_id=first)], [_GUEST])
+        rows = {event.id: event.state for event in await Event.filter(id__in=[second, third])}
+        self.should("what went", rows, {second: EventState.CANCELLED})
+        await self.must_be_gone(stub, title="Cancelled: ", discord_ahead_by=discord_ahead_by, action="series.delete")
+
+
+class Extra(SeriesStory):
+    """An extra event is added between the first and the second."""
+
+    async def plan(self) -> None:
+        self.deeds = (self.deed(DeedKind.EXTRA, typed=f"<t:{int(self.between.timestamp())}>"),)
+
+    @property
+    def between(self) -> dt.datetime:
+        """When the extra event begins."""
+        return self.first + _EXTRA_AFTER
+
+    async def settle(self, stub: KillStub, *, discord_ahead_by: dt.timedelta) -> None:
+        starts = sorted([self.between, *(self.first + day * DAY for day in range(_DAYS))])
+        await self.must_stand(self.series_id, *starts, stub=stub)
+        extras = await Event.filter(series_id=self.series_id, is_off_schedule=True)
+        self.should("extra events", [(one.scheduled_at, one.slot) for one in extras], [(self.between, None)])
+        for one in extras:
+            made = await AuditLog.filter(action="event.create", subject_id=one.id).count()
+            self.should("extra events in the audit", made, 1)
+
+
+class ExtraRemoved(Extra):
+    """An extra event that was added long ago is cancelled."""
+
+    async def plan(self) -> None:
+        await super().plan()
+        agenda, begun = Agenda(), self.first - _FIRST_IN
+        extras = ExtraEvents(agenda, debounce=dt.timedelta(0), default_timezone="UTC")
+        reply = await extras.propose(str(self.series_id), self.deeds[0].typed, guild_id=GUILD, actor=ADMIN, now=begun)
+        assert isinstance(reply, Proposal)
+        await reply.ways[0].then(begun)
+        extra = await Event.get(series_id=self.series_id, is_off_schedule=True)
+        self.deeds = (Deed(DeedKind.CANCEL, DeedKind.CANCEL.value, extra.id, LATER),)
+        self.changed = frozenset({extra.id})
+
+    async def settle(self, stub: KillStub, *, discord_ahead_by: dt.timedelta) -> None:
+        await self.must_stand(self.series_id, *(self.first + day * DAY for day in range(_DAYS)), stub=stub)
+        (extra,) = self.changed
+        # One that is cancelled leaves the list by its status: Discord goes on knowing it.
+        listed = [one for one in stub.natives.values() if str(one["description"]).endswith(f"#{extra}")]
+        self.should("its place in the list", {one["status"] for one in listed} - {_CANCELLED}, set())
+        if listed:
+            self.possible[GUILD, f"#{extra}"] = MessageKey(NATIVE_EVENT, extra)
+        await self.must_be_gone(
+            stub, title="Cancelled: ", discord_ahead_by=discord_ahead_by, action="event.cancel", by=extra
+        )

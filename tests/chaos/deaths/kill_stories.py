@@ -131,6 +131,49 @@ class Offer(Story):
             self.faults.append(f"places are held until {held}")
 
 
+class Accept(Story):
+    """One place, which comes with a role, held for the first in line: they accept it; and one who waits behind."""
+
+    FIRST, NEXT = 607, 608
+    KIND = DeedKind.ACCEPT
+
+    @classmethod
+    async def begun(cls, stub: KillStub, *, now: dt.datetime) -> "Accept":
+        event = await _open_event(now, max_players=1, signup_offer_minutes=60, attendee_role_id=ROLE)
+        # Nobody told them yet.
+        offered = {"offered_until": now + _OFFER, "promotions": 1}
+        await _in_line(event, {cls.FIRST: offered, cls.NEXT: {}}, at=now)
+        return cls((Deed(cls.KIND, cls.KIND.value, event.id, LATER, user_id=cls.FIRST),))
+
+    async def settle(self, stub: KillStub, *, discord_ahead_by: dt.timedelta) -> None:
+        event_id = self.deeds[0].subject_id
+        self._hears(self.expected, self.FIRST, event_id)
+        wanted = {self.FIRST: (SignupStatus.SIGNED_UP, 1), self.NEXT: (SignupStatus.WAITLISTED, 0)}
+        self.should("the line", await _answers(event_id), wanted)
+        self.should("who has the role", stub.roles, {(self.FIRST, ROLE)})
+
+    def _hears(self, among: dict[Place, MessageKey], who: int, event_id: int) -> None:
+        among[dm_channel(who), f"#{event_id} place 1"] = MessageKey(PROMOTION, event_id, who, 1)
+
+
+class NoThanks(Accept):
+    """The same, and they do not want it: the next in line is asked."""
+
+    KIND = DeedKind.REFUSE
+
+    async def settle(self, stub: KillStub, *, discord_ahead_by: dt.timedelta) -> None:
+        event_id = self.deeds[0].subject_id
+        # Who said no before they were told hears nothing of it any more.
+        self._hears(self.possible, self.FIRST, event_id)
+        self._hears(self.expected, self.NEXT, event_id)
+        wanted = {self.FIRST: (SignupStatus.DECLINED, 1), self.NEXT: (SignupStatus.WAITLISTED, 1)}
+        self.should("the line", await _answers(event_id), wanted)
+        held = [row.offered_until for row in await EventSignup.filter(event_id=event_id).order_by("user_id")]
+        if held[0] is not None or held[1] is None or held[1] <= _PASSED:
+            self.faults.append(f"places are held until {held}")
+        self.should("who has the role", stub.roles, set())
+
+
 class NewTime(Story):
     """An event that is moved, and three who signed up for it; ``TIMES``: how often."""
 

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from bot.events.lifecycle import Lifecycle, move
+from bot.events.lifecycle import Lifecycle, transition
 from bot.loops import BodyLoop, LoopSet
 from bot.scheduling import bodies
 from bot.transactions import Dialect
@@ -98,10 +98,10 @@ def test_a_supervisor_that_tells_it_over_and_over_is_found(
 
 
 def test_a_bad_item_that_stops_the_others_is_found(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def _move_one(self: Lifecycle, event: Event, to: EventState, now: dt.datetime) -> None:
-        await move(event, allowed={event.state}, to=to, now=now, debounce=self._debounce, instance=self._instance)
+    async def _transition_one(self: Lifecycle, event: Event, to: EventState, now: dt.datetime) -> None:
+        await transition(event, allowed={event.state}, to=to, now=now, debounce=self._debounce, instance=self._instance)
 
-    monkeypatch.setattr(Lifecycle, "_move_one", _move_one)
+    monkeypatch.setattr(Lifecycle, "_transition_one", _transition_one)
 
     (seed,) = seeds_of(Place.ITEM, body=bodies.OPEN_SCHEDULED_SIGNUPS)[:1]
     assert any("one bad item stopped those of" in fault for fault in tried(databases, seed).faults)

@@ -13,8 +13,8 @@ from bot.changes.series_skips import SeriesSkips
 from bot.changes.series_state import pause_series, resume_series
 from bot.clock import ManualClock
 from bot.errors import BotError
-from bot.events.event_moves import EventMove, EventMoves
 from bot.events.generate import generate_events_for_repeater
+from bot.events.transitions import Transition, Transitions
 from bot.leases.ports import Delivered, Target
 from bot.message.outgoing import OutgoingMessage
 from bot.message.proposal import Proposal, Reply
@@ -219,9 +219,9 @@ class RealignWorld:
 
     async def _cancel(self, act: Act) -> None:
         if events := await self._ahead(*AHEAD):
-            moves = EventMoves(self._bot.services.agenda, debounce=_DEBOUNCE)
+            transitions = Transitions(self._bot.services.agenda, debounce=_DEBOUNCE)
             event = events[act.pick % len(events)]
-            await self._take(moves.propose_cancel(str(event.id), guild_id=GUILD, actor=ADMIN, now=self.now))
+            await self._take(transitions.propose_cancel(str(event.id), guild_id=GUILD, actor=ADMIN, now=self.now))
 
     async def _extra(self, act: Act) -> None:
         extras = ExtraEvents(self._bot.services.agenda, debounce=_DEBOUNCE, default_timezone="UTC")
@@ -230,9 +230,9 @@ class RealignWorld:
 
     async def _open(self, act: Act) -> None:
         if events := await self._ahead(EventState.UPCOMING):
-            moves = EventMoves(self._bot.services.agenda, debounce=_DEBOUNCE)
+            transitions = Transitions(self._bot.services.agenda, debounce=_DEBOUNCE)
             event = events[act.pick % len(events)]
-            await moves.move(EventMove.OPEN_SIGNUPS, str(event.id), guild_id=GUILD, actor=ADMIN, now=self.now)
+            await transitions.make(Transition.OPEN_SIGNUPS, str(event.id), guild_id=GUILD, actor=ADMIN, now=self.now)
 
     async def _tick(self, act: Act) -> None:
         await self._pass(TICKS[act.pick % len(TICKS)])

@@ -1,4 +1,4 @@
-"""An admin's move leads where the table says; a wrong state or a lost race is one sentence that names the state."""
+"""An admin's transition leads where the table says; a wrong state or a lost race is one sentence that names it."""
 
 import asyncio
 import datetime as dt
@@ -6,7 +6,7 @@ import datetime as dt
 import pytest
 
 from bot.errors import BotError
-from bot.events.event_moves import EventMove, EventMoves, movable_states
+from bot.events.transitions import Transition, Transitions, states_that_allow
 from bot.message.proposal import NOTHING_CHANGED, Proposal, Reply
 from bot.scheduling.agenda import Agenda
 from bot.scheduling.bodies import CHECK_EVENT_REMINDERS, OPEN_SCHEDULED_SIGNUPS, SYNC_DISCORD_EVENTS
@@ -34,11 +34,11 @@ DEBOUNCE = 3 * SECOND
 UPCOMING, SIGNUPS_OPEN, ROLL_CALL, IN_PROGRESS, COMPLETED, CANCELLED = EventState
 # 01-domain.md, "Event states": what an admin may do, from where to where.
 TABLE = {
-    EventMove.OPEN_SIGNUPS: ({UPCOMING}, SIGNUPS_OPEN),
-    EventMove.ROLL_CALL: ({SIGNUPS_OPEN}, ROLL_CALL),
-    EventMove.REOPEN: ({ROLL_CALL}, SIGNUPS_OPEN),
-    EventMove.START: ({SIGNUPS_OPEN, ROLL_CALL}, IN_PROGRESS),
-    EventMove.CANCEL: ({UPCOMING, SIGNUPS_OPEN, ROLL_CALL}, CANCELLED),
+    Transition.OPEN_SIGNUPS: ({UPCOMING}, SIGNUPS_OPEN),
+    Transition.ROLL_CALL: ({SIGNUPS_OPEN}, ROLL_CALL),
+    Transition.REOPEN: ({ROLL_CALL}, SIGNUPS_OPEN),
+    Transition.START: ({SIGNUPS_OPEN, ROLL_CALL}, IN_PROGRESS),
+    Transition.CANCEL: ({UPCOMING, SIGNUPS_OPEN, ROLL_CALL}, CANCELLED),
 }
 WORDS = {
     UPCOMING: "not open yet",
@@ -50,22 +50,24 @@ WORDS = {
 }
 
 
-def moves(agenda: Agenda | None = None) -> EventMoves:
-    return EventMoves(agenda or Agenda(), debounce=DEBOUNCE, instance="one")
+def transitions(agenda: Agenda | None = None) -> Transitions:
+    return Transitions(agenda or Agenda(), debounce=DEBOUNCE, instance="one")
 
 
-async def do(which: EventMove, event: Event, *, now: dt.datetime = NOW, by: EventMoves | None = None) -> Reply:
-    """Make a move, confirmed where it asks for that."""
-    desk = by or moves()
-    if which is not EventMove.CANCEL:
-        return await desk.move(which, str(event.id), guild_id=GUILD, actor=ADMIN, now=now)
+async def do(which: Transition, event: Event, *, now: dt.datetime = NOW, by: Transitions | None = None) -> Reply:
+    """Make a transition, confirmed where it asks for that."""
+    desk = by or transitions()
+    if which is not Transition.CANCEL:
+        return await desk.make(which, str(event.id), guild_id=GUILD, actor=ADMIN, now=now)
     reply = await desk.propose_cancel(str(event.id), guild_id=GUILD, actor=ADMIN, now=now)
     return await reply.ways[0].then(now) if isinstance(reply, Proposal) else reply
 
 
-@pytest.mark.parametrize("which", EventMove)
+@pytest.mark.parametrize("which", Transition)
 @pytest.mark.parametrize("state", EventState)
-async def test_each_move_is_made_from_its_states_alone(database: str, which: EventMove, state: EventState) -> None:
+async def test_each_transition_is_made_from_its_states_alone(
+    database: str, which: Transition, state: EventState
+) -> None:
     event = await make_event(now=NOW, state=state)
     allowed, to = TABLE[which]
 
@@ -76,7 +78,7 @@ async def test_each_move_is_made_from_its_states_alone(database: str, which: Eve
     if state in allowed:
         assert await state_of(event) is to
         row = await AuditLog.get()
-        assert row.action == ("event.cancel" if which is EventMove.CANCEL else "event.edit")
+        assert row.action == ("event.cancel" if which is Transition.CANCEL else "event.edit")
         assert (row.actor_user_id, row.before, row.after) == (ADMIN, {"state": state.value}, {"state": to.value})
         assert row.instance == "one"
     else:
@@ -87,13 +89,13 @@ async def test_each_move_is_made_from_its_states_alone(database: str, which: Eve
 
 
 def test_what_completion_offers_is_what_the_table_allows() -> None:
-    assert {which: movable_states(which) for which in EventMove} == {which: row[0] for which, row in TABLE.items()}
+    assert {which: states_that_allow(which) for which in Transition} == {which: row[0] for which, row in TABLE.items()}
 
 
-@pytest.mark.parametrize("which", [EventMove.OPEN_SIGNUPS, EventMove.ROLL_CALL, EventMove.REOPEN])
+@pytest.mark.parametrize("which", [Transition.OPEN_SIGNUPS, Transition.ROLL_CALL, Transition.REOPEN])
 @pytest.mark.parametrize("late", [True, False], ids=["exactly at its start", "just before"])
 async def test_sign_ups_are_not_opened_or_closed_once_the_start_has_come(
-    database: str, which: EventMove, late: bool
+    database: str, which: Transition, late: bool
 ) -> None:
     (state,) = TABLE[which][0]
     starts_in = dt.timedelta(0) if late else dt.timedelta(microseconds=1)
@@ -109,17 +111,17 @@ async def test_an_event_may_be_started_before_and_after_its_time(database: str) 
     early = await make_event(now=NOW, state=SIGNUPS_OPEN, starts_in=DAY)
     late = await make_event(now=NOW, state=ROLL_CALL, starts_in=-SECOND)
 
-    await do(EventMove.START, early)
-    await do(EventMove.START, late)
+    await do(Transition.START, early)
+    await do(Transition.START, late)
 
     assert [await state_of(early), await state_of(late)] == [IN_PROGRESS, IN_PROGRESS]
 
 
-async def test_a_move_brings_forward_what_follows_from_it(database: str) -> None:
+async def test_a_transition_brings_forward_what_follows_from_it(database: str) -> None:
     agenda = Agenda()
     event = await make_event(now=NOW)
 
-    await do(EventMove.OPEN_SIGNUPS, event, by=moves(agenda))
+    await do(Transition.OPEN_SIGNUPS, event, by=transitions(agenda))
 
     assert agenda.next(CHECK_EVENT_REMINDERS) == agenda.next(OPEN_SCHEDULED_SIGNUPS) == NOW
     assert agenda.next(SYNC_DISCORD_EVENTS) == NOW + DEBOUNCE
@@ -128,14 +130,14 @@ async def test_a_move_brings_forward_what_follows_from_it(database: str) -> None
 async def test_a_post_is_marked_to_be_edited_after_the_debounce(database: str) -> None:
     event = await make_event(now=NOW, announcement_channel_id=1, announcement_message_id=2)
 
-    await do(EventMove.CANCEL, event)
+    await do(Transition.CANCEL, event)
 
     await event.refresh_from_db()
     assert (event.post_due_at, event.post_version) == (NOW + DEBOUNCE, 1)
 
 
-@pytest.mark.parametrize("which", EventMove)
-async def test_another_servers_event_is_answered_as_one_that_is_not_there(database: str, which: EventMove) -> None:
+@pytest.mark.parametrize("which", Transition)
+async def test_another_servers_event_is_answered_as_one_that_is_not_there(database: str, which: Transition) -> None:
     theirs = await make_event(now=NOW, guild_id=OTHER_GUILD)
 
     with pytest.raises(BotError, match="There is no event"):
@@ -144,8 +146,8 @@ async def test_another_servers_event_is_answered_as_one_that_is_not_there(databa
     assert await state_of(theirs) is UPCOMING
 
 
-@pytest.mark.parametrize("which", EventMove)
-async def test_a_deleted_event_is_not_there(database: str, which: EventMove) -> None:
+@pytest.mark.parametrize("which", Transition)
+async def test_a_deleted_event_is_not_there(database: str, which: Transition) -> None:
     event = await make_event(now=NOW)
     await event.delete()
 
@@ -157,7 +159,7 @@ async def test_a_deleted_event_is_not_there(database: str, which: EventMove) -> 
 
 
 async def question(event: Event) -> Proposal:
-    reply = await moves().propose_cancel(str(event.id), guild_id=GUILD, actor=ADMIN, now=NOW)
+    reply = await transitions().propose_cancel(str(event.id), guild_id=GUILD, actor=ADMIN, now=NOW)
     assert isinstance(reply, Proposal)
     return reply
 
@@ -248,17 +250,17 @@ async def test_confirming_after_it_was_deleted_says_so(database: str) -> None:
 # --------------------------------------------------------------------------------------------------------------- races
 
 
-async def test_of_two_admins_who_move_it_at_once_one_does_and_the_other_reads_what_it_became(database: str) -> None:
+async def test_of_two_admins_at_once_one_changes_the_state_and_the_other_reads_what_it_became(database: str) -> None:
     for _ in range(10):
         event = await make_event(now=NOW, state=SIGNUPS_OPEN)
 
-        says = await asyncio.gather(do(EventMove.ROLL_CALL, event), do(EventMove.START, event))
+        says = await asyncio.gather(do(Transition.ROLL_CALL, event), do(Transition.START, event))
 
         state = await state_of(event)
         told = [str(one) for one in says]
-        moved = [one for one in told if "is on:" in one or "has begun" in one]
-        lost = [one for one in told if one not in moved]
+        done = [one for one in told if "is on:" in one or "has begun" in one]
+        lost = [one for one in told if one not in done]
         # Started after the roll was called both may be made, one after the other.
         assert state in {ROLL_CALL, IN_PROGRESS}
-        assert len(moved) == await AuditLog.filter(subject_id=event.id).count()
+        assert len(done) == await AuditLog.filter(subject_id=event.id).count()
         assert all(WORDS[state] in one for one in lost)

@@ -1,5 +1,5 @@
 """
-The moves from state to state that an admin makes: open the sign-ups, call the roll, reopen, start, cancel.
+The transitions of an event that an admin makes: open the sign-ups, call the roll, reopen, start, cancel.
 
 Another time is not among them: that is :mod:`bot.changes.event_time`. Each says a wrong state or a lost race in one
 sentence that names the state the event is in. Source: 01-domain.md, "Event states".
@@ -16,7 +16,7 @@ import structlog
 from bot.events import browse
 from bot.events.admin_wording import STANDS, named, people
 from bot.events.exceptions import cancelled_columns
-from bot.events.lifecycle import Also, move, wake_after_move
+from bot.events.lifecycle import Also, transition, wake_after_change
 from bot.message import timestamps
 from bot.message.outgoing import ButtonStyle
 from bot.message.proposal import Proposal, Reply, Way, leave
@@ -27,7 +27,7 @@ from models.states import AHEAD, ATTENDING, OPEN_FOR_PEOPLE, EventState
 _log = structlog.get_logger(__name__)
 
 
-class EventMove(StrEnum):
+class Transition(StrEnum):
     """What an admin may do with the state of an event, as its command is called."""
 
     OPEN_SIGNUPS = "open-signups"
@@ -39,7 +39,7 @@ class EventMove(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """From where to where a move leads; ``cannot`` and ``done`` are sentences about ``{name}``."""
+    """From where to where a transition leads; ``cannot`` and ``done`` are sentences about ``{name}``."""
 
     allowed: frozenset[EventState]
     to: EventState
@@ -48,33 +48,33 @@ class _Rule:
     only_before_start: bool = True
 
 
-_RULES: Final[Mapping[EventMove, _Rule]] = {
-    EventMove.OPEN_SIGNUPS: _Rule(
+_RULES: Final[Mapping[Transition, _Rule]] = {
+    Transition.OPEN_SIGNUPS: _Rule(
         frozenset({EventState.UPCOMING}),
         EventState.SIGNUPS_OPEN,
         "Sign-ups for {name} cannot be opened",
         "Sign-ups for {name} are open now.",
     ),
-    EventMove.ROLL_CALL: _Rule(
+    Transition.ROLL_CALL: _Rule(
         frozenset({EventState.SIGNUPS_OPEN}),
         EventState.ROLL_CALL,
         "The roll for {name} cannot be called",
         "The roll call for {name} is on: nobody new can sign up until you reopen it.",
     ),
-    EventMove.REOPEN: _Rule(
+    Transition.REOPEN: _Rule(
         frozenset({EventState.ROLL_CALL}),
         EventState.SIGNUPS_OPEN,
         "Sign-ups for {name} cannot be reopened",
         "Sign-ups for {name} are open again.",
     ),
-    EventMove.START: _Rule(
+    Transition.START: _Rule(
         frozenset(OPEN_FOR_PEOPLE),
         EventState.IN_PROGRESS,
         "{name} cannot be started",
         "{name} has begun; sign-ups are closed.",
         only_before_start=False,
     ),
-    EventMove.CANCEL: _Rule(
+    Transition.CANCEL: _Rule(
         frozenset(AHEAD),
         EventState.CANCELLED,
         "{name} cannot be cancelled",
@@ -84,22 +84,22 @@ _RULES: Final[Mapping[EventMove, _Rule]] = {
 }
 
 
-def movable_states(which: EventMove) -> frozenset[EventState]:
-    """Return the states in which a move is possible."""
+def states_that_allow(which: Transition) -> frozenset[EventState]:
+    """Return the states from which a transition is possible."""
     return _RULES[which].allowed
 
 
-class EventMoves:
-    """The admin's moves; ``debounce`` after one the event's post is edited, ``instance`` signs the audit."""
+class Transitions:
+    """The admin's transitions; ``debounce`` after one the event's post is edited, ``instance`` signs the audit."""
 
     def __init__(self, agenda: Agenda, *, debounce: dt.timedelta, instance: str | None = None) -> None:
         self._agenda = agenda
         self._debounce = debounce
         self._instance = instance
 
-    async def move(self, which: EventMove, typed: str, *, guild_id: int, actor: int, now: dt.datetime) -> str:
+    async def make(self, which: Transition, typed: str, *, guild_id: int, actor: int, now: dt.datetime) -> str:
         """
-        Make a move that needs no confirmation; return what the admin reads.
+        Make a transition that needs no confirmation; return what the admin reads.
 
         Raises:
             NoSuchEventError: the server has no such event.
@@ -115,7 +115,7 @@ class EventMoves:
         Raises:
             NoSuchEventError: the server has no such event.
         """
-        rule = _RULES[EventMove.CANCEL]
+        rule = _RULES[Transition.CANCEL]
         event = await browse.find_event(typed, guild_id=guild_id)
         if refused := _refusal(rule, event, now=now):
             return refused
@@ -132,7 +132,7 @@ class EventMoves:
 
     async def _apply(self, rule: _Rule, event: Event, *, actor: int, now: dt.datetime) -> str:
         cancels = rule.to is EventState.CANCELLED
-        moved = await move(
+        made = await transition(
             event,
             allowed=rule.allowed,
             to=rule.to,
@@ -142,15 +142,15 @@ class EventMoves:
             instance=self._instance,
             also=Also("event.cancel", await cancelled_columns(event)) if cancels else None,
         )
-        if not moved:
+        if not made:
             return await _lost(event)
-        _log.info("event_moved", guild=event.guild_id, event_id=event.id, to=rule.to.value, actor=actor)
-        wake_after_move(self._agenda, now=now, debounce=self._debounce)
+        _log.info("event_state_changed", guild=event.guild_id, event_id=event.id, to=rule.to.value, actor=actor)
+        wake_after_change(self._agenda, now=now, debounce=self._debounce)
         return rule.done.format(name=named(event))
 
 
 def _refusal(rule: _Rule, event: Event, *, now: dt.datetime) -> str | None:
-    """Return why the move cannot be made as the event stands, None if it can."""
+    """Return why the transition cannot be made as the event stands, None if it can."""
     cannot = rule.cannot.format(name=named(event))
     if event.state is rule.to:
         return f"{cannot}: {STANDS[event.state]} already."
