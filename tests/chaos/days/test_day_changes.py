@@ -168,6 +168,16 @@ def test_a_moved_event_keeps_what_was_sent_and_is_told_once(databases: Databases
     assert ("attendance_post", "04:45") in said
 
 
+def test_an_edit_brings_back_nothing_that_was_called_off_for_its_date(databases: Databases) -> None:
+    cancel, edit = act("01:00", ActKind.CANCEL, {}), act("01:30", ActKind.EDIT_SERIES, {"time_of_day": "05:00"})
+    record = bot_days.live(morning(cancel, edit), Dialect.SQLITE, databases)
+
+    assert Oracle(record).judge().faults == []
+    # Where only the bot took it away, the same day lacks an event.
+    by_nobody = dataclasses.replace(record, plan=record.plan.with_only([edit]))
+    assert any("was never made" in fault for fault in Oracle(by_nobody).judge().faults)
+
+
 def test_what_is_confirmed_after_something_came_between_is_stale_and_does_nothing(databases: Databases) -> None:
     slow = act("01:00", ActKind.MOVE_EVENT, {"by_minutes": 60, "confirmed_after": 600})
     fast = act("01:05", ActKind.MOVE_EVENT, {"by_minutes": 30})
