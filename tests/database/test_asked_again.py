@@ -21,7 +21,7 @@ SOURCE = "attendance_reminder"
 ATTENDANCE: dict[str, Any] = {"discord_confirm_attendance": True, "discord_confirm_attendance_hours": 2}
 ANEW = "Asked nobody so far, and due anew: attendance reminder."
 SENT = "Sent already, and not sent again: attendance reminder."
-PUT_OFF = START + 7 * HOUR
+PUT_OFF = START + 3 * HOUR
 
 
 @pytest.fixture
@@ -45,6 +45,7 @@ async def begun_for_nobody(fleet: Fleet, **fields: Any) -> Event:  # noqa: ANN40
     event = await asked_event([], **ATTENDANCE | fields)
     await know(PEOPLE)
     await fleet.start()
+    fleet.passes_every = 10 * MINUTE  # hours go by, and what is due names its moment
     await fleet.run_until(fleet.clock.now() + MINUTE)
     assert await counts(SOURCE) == counted()
     await sign_up(event, PEOPLE[:3])

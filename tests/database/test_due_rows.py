@@ -108,7 +108,7 @@ STEPS: st.SearchStrategy[tuple[str, tuple[object, ...]]] = st.one_of(
     st.tuples(st.just("run_pass"), st.tuples(st.just(CHECK_EVENT_REMINDERS))),
     st.tuples(st.just("fail_next"), st.tuples(st.sampled_from(FAILURES))),
     st.tuples(st.just("lose_next_answer"), st.tuples()),
-    st.tuples(st.just("move"), st.tuples(NUMBERS, st.sampled_from(EventState))),
+    st.tuples(st.just("transition"), st.tuples(NUMBERS, st.sampled_from(EventState))),
     st.tuples(st.just("edit_hours"), st.tuples(NUMBERS, st.sampled_from([None, 0, 1, 5, 24, 60]))),
     st.tuples(st.just("switch"), st.tuples(NUMBERS, st.booleans())),
     st.tuples(st.just("put_off"), st.tuples(NUMBERS, st.sampled_from([-5, 2, 30]))),

@@ -230,6 +230,7 @@ async def test_a_process_that_lost_its_parent_holds_it_no_more(
 async def test_a_dm_whose_outcome_is_unknown_is_looked_up_in_its_own_channel(
     database: str, clock: ManualClock, discord: FakeDiscord
 ) -> None:
+    await make_event(now=clock.now())
     here = Process(discord)
     # The same words in the announcement channel, and in the DM of somebody else.
     await here.send(MessageKey("waitlist", 1), POST)
@@ -268,6 +269,7 @@ async def test_a_dm_of_a_dead_process_is_found_or_left_to_its_fan_out(
 async def test_a_dm_that_cannot_be_looked_up_stays_open_and_is_told_in_the_log_alone(
     database: str, clock: ManualClock, discord: FakeDiscord
 ) -> None:
+    await make_event(now=clock.now())
     here = Process(discord)
     discord.unreadable.add(DM_CHANNEL)
     await here.send_and_lose(MessageKey(SOURCE, 1, WHO), arrives=True)

@@ -379,7 +379,7 @@ JSON_VALUES = st.recursive(
 
 
 def reads_as_a_sentence(text: str) -> bool:
-    return text.isprintable() and text[-1] in ".?" and "pydantic" not in text and "http" not in text
+    return text.isprintable() and text[-1] in ".?" and "pydantic" not in text and "://" not in text
 
 
 @settings(deadline=None)  # the first search for a zone reads all of them

@@ -85,7 +85,7 @@ BROKEN = {
     "new times are not told": (new_times_are_not_told, 0, "lost: time_changed 1 of event"),
     "skipped events are announced": (skipped_events_stay, 16, "the event was removed"),
     "series values stay behind": (series_values_stay_behind, 0, "was asked"),
-    "edited offsets are not due anew": (edited_offsets_are_not_due_anew, 14, "was due at"),
+    "edited offsets are not due anew": (edited_offsets_are_not_due_anew, 14, "lost: attendance_post of event"),
 }
 
 
