@@ -58,10 +58,11 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("dialect", BACKENDS)
 def test_no_answer_that_is_lost_doubles_or_loses_a_message(databases: Databases, dialect: Dialect) -> None:
-    figures = swallow(databases, dialect)
+    # Real servers race here: of 24 runs each adopted one to four, but a single one under load may adopt none.
+    figures = swallow(databases, dialect, seeds=4)
 
     assert broken(swallowed_answers.judge(figures)) == [], figures.faults
-    assert figures.samples["taken"][0] > 60  # that the kinds of statement were found at all
+    assert min(figures.samples["taken"]) > 60  # that the kinds of statement were found at all
     assert figures.samples["adopted"]
 
 
