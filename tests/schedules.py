@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
+import pytest
 from dateutil import rrule
 
 Entry = dict[str, Any]
@@ -114,6 +115,14 @@ def community_meetings() -> dict[str, Any] | None:
     if not _COMMUNITY_MEETINGS.is_file():
         return None
     schedule: dict[str, Any] = json.loads(_COMMUNITY_MEETINGS.read_text(encoding="utf-8"))
+    return schedule
+
+
+def community_or_skip() -> dict[str, Any]:
+    """Return the schedule of a real community; a test without it is skipped."""
+    schedule = community_meetings()
+    if schedule is None:
+        pytest.skip("../shared/data/community-meetings.json is not beside this checkout")
     return schedule
 
 

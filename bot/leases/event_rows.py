@@ -11,10 +11,8 @@ from models.states import ATTENDING, MAY_COME, EventState, SignupStatus
 # Sources beside the registry's whose id is an event's. One that is not named here would let go of an event of which
 # a message is out, or on its way.
 _BESIDE = (EVENT_REPOST, NATIVE_EVENT, PROMOTION, TIME_CHANGED, *SIDE_POSTS)
-# Whose direct message about an event is for those alone who said one of these about it.
+# Whose direct message about an event, beside the registry's, is for those alone who said one of these about it.
 _ONLY_FOR: Final[Mapping[str, Collection[SignupStatus]]] = {
-    "attendance_reminder": (SignupStatus.SIGNED_UP,),
-    "profile_reminder": ATTENDING,
     PROMOTION: (*ATTENDING, SignupStatus.WAITLISTED),
     TIME_CHANGED: MAY_COME,
 }
@@ -84,9 +82,14 @@ async def still_stands(key: MessageKey) -> bool:
         return False
     if key.source == TIME_CHANGED and integer(rows[0]["time_changes"]) != key.part:
         return False  # there is a newer time to tell
-    if key.recipient_id == 0 or key.source not in _ONLY_FOR:
+    only_for = _only_for(key.source)
+    if key.recipient_id == 0 or not only_for:
         return True
     said = await fetch(
         "SELECT status FROM event_signup WHERE event_id = $1 AND user_id = $2", [key.source_id, key.recipient_id]
     )
-    return bool(said) and said[0]["status"] in _ONLY_FOR[key.source]
+    return bool(said) and said[0]["status"] in only_for
+
+
+def _only_for(source: str) -> Collection[SignupStatus]:
+    return next((entry.only_for for entry in registered() if entry.log_source == source), _ONLY_FOR.get(source, ()))

@@ -78,7 +78,7 @@ class InstanceRegister:
             return gone
 
         gone = await atomic(_unit)
-        await self._count(now)
+        await self._say_alive(now)
         _log.info("instance_started", instance=self.instance, name=self._name, predecessors=gone)
         return gone
 
@@ -92,30 +92,29 @@ class InstanceRegister:
         if self._keep_name is not None:
             await self._keep_name()
         now = await self._agreed()
-        if written := await fetch(_BEAT, [now, self.instance, now - self._dead_after]):
-            self._divide(integer(written[0]["others"]))
-        else:
-            await self._write(now)  # and the next beat counts
+        if not await self._say_alive(now):
+            await self._write(now)
         await self.leadership.keep(now)
         return None
 
-    async def _count(self, now: dt.datetime) -> None:
-        self._divide(await Instance.filter(heartbeat_at__gt=now - self._dead_after).exclude(id=self.instance).count())
-
-    def _divide(self, others: int) -> None:
+    async def _say_alive(self, now: dt.datetime) -> bool:
         """
-        Tell how many processes live, where that has changed; ``others``: but for this one.
+        Move this process's row on, and tell how many processes live, where that has changed; False: it has no row.
 
         Fewer are believed at the second look only: after an outage of the database, or of this process, the others may
         be about to say that they live.
         """
-        before, self._seen = self._seen, 1 + others
+        rows = await fetch(_BEAT, [now, self.instance, now - self._dead_after])
+        if not rows:
+            return False
+        before, self._seen = self._seen, 1 + integer(rows[0]["others"])
         alive = max(before, self._seen)
         if alive != self._alive:
             _log.info("instances_alive", count=alive, instance=self.instance)
             self._alive = alive
             if self._share is not None:
                 self._share(alive)
+        return True
 
     async def _agreed(self) -> dt.datetime:
         """Return the lease clock's moment, and let the process's own clock go by it."""

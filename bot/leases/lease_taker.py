@@ -1,7 +1,7 @@
 """
 Take the lease of a message for this process: claimed anew, or gone on with where it was left open and nothing arrived.
 
-For the one way out and the fan-outs' parents. Source: event-reminder-scheduling.md, "Lease pattern".
+For the one way out, the fan-outs' parents and the sweep. Source: event-reminder-scheduling.md, "Lease pattern".
 """
 
 import datetime as dt
@@ -10,7 +10,7 @@ from typing import Final
 from bot.clock import LeaseClock
 from bot.leases import failed_rows, ledger
 from bot.leases.event_rows import still_stands
-from bot.leases.ledger import Claim, Lease
+from bot.leases.ledger import Claim, HeldRow, Lease
 from bot.leases.ports import Attempt, DiscordTime
 from bot.leases.recorder import OutcomeRecorder
 from bot.leases.reports import WithdrawnError
@@ -68,6 +68,20 @@ class LeaseTaker:
             return lease
         await self._recorder.release(attempt, lease, delete=True)
         raise WithdrawnError
+
+    async def take_over(self, row: HeldRow) -> Lease | None:
+        """
+        Take an open row over to find out what became of it; None: somebody was faster, or it is finished.
+
+        No sender of this process goes on under it meanwhile: what another instance began may have arrived.
+        """
+        is_anothers = row.instance != self._instance
+        if is_anothers:
+            self._under_way.note_request(row.lease.id)
+        lease = await ledger.take_over(row.lease, instance=self._instance, lease_clock=self._lease_clock)
+        if lease is None and is_anothers:
+            self._under_way.forget_request(row.lease.id)
+        return lease
 
     async def _adopt(self, claim: Claim) -> Lease | None:
         """Go on under a row that was handed back, or that this instance claimed without seeing the answer."""

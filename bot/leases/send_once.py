@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from bot.clock import Clock, LeaseClock
-from bot.leases import ledger
 from bot.leases.blocks import Blocks
 from bot.leases.failed_attempts import FailedAttempts
 from bot.leases.failures import Backoff, ErrorClass, SendError
@@ -283,17 +282,8 @@ class OneWayOut:
         return self.under_way.has(lease.key) or self.recorder.awaits_record(lease)
 
     async def fence(self, row: HeldRow) -> Lease | None:
-        """
-        Take an open row over to find out what became of it; None: somebody was faster, or it is finished.
-
-        No sender of this process goes on under it meanwhile: what another instance began may have arrived.
-        """
-        if row.instance != self.instance:
-            self.under_way.note_request(row.lease.id)
-        lease = await ledger.take_over(row.lease, instance=self.instance, lease_clock=self.lease_clock)
-        if lease is None and row.instance != self.instance:
-            self.under_way.forget_request(row.lease.id)
-        return lease
+        """Take an open row over to find out what became of it; None: somebody was faster, or it is finished."""
+        return await self._taker.take_over(row)
 
     async def find(self, target: AnyTarget, *, marker: str, after: int) -> Delivered | None:
         """

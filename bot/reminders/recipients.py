@@ -5,12 +5,14 @@ Whoever switched a kind of reminder off, or all of a series, gets none of it by 
 them all the same, since it is one for everybody. Source: 02-reminders.md, "The four reminders".
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from bot.events import profiles
 from bot.events.notifications import silenced
+from bot.scheduling.registry import entry_of
 from bot.transactions import fetch, in_list, integer
 from models.event import Event
+from models.states import ATTENDING, SignupStatus
 
 
 async def to_sign_up(event: Event, among: Sequence[int] | None = None) -> tuple[int, ...]:
@@ -34,7 +36,7 @@ async def meant_to_sign_up(event: Event, among: Sequence[int] | None = None) -> 
 
 async def signed_up(event: Event) -> tuple[int, ...]:
     """Return everybody who has a place, in the order in which they came."""
-    return await _with_status(event, ("signed_up", "confirmed"), None)
+    return await _with_status(event, ATTENDING, None)
 
 
 async def to_confirm(event: Event, among: Sequence[int] | None = None) -> tuple[int, ...]:
@@ -44,7 +46,7 @@ async def to_confirm(event: Event, among: Sequence[int] | None = None) -> tuple[
 
 async def meant_to_confirm(event: Event, among: Sequence[int] | None = None) -> tuple[int, ...]:
     """Return the same, and those too who switched it off."""
-    return await _with_status(event, ("signed_up",), among)
+    return await _with_status(event, entry_of("attendance_reminder").only_for, among)
 
 
 async def to_fill_in(event: Event, among: Sequence[int] | None = None) -> tuple[int, ...]:
@@ -54,12 +56,13 @@ async def to_fill_in(event: Event, among: Sequence[int] | None = None) -> tuple[
 
 async def meant_to_fill_in(event: Event, among: Sequence[int] | None = None) -> tuple[int, ...]:
     """Return the same, and those too who switched it off."""
-    coming = await _with_status(event, ("signed_up", "confirmed"), among)
+    coming = await _with_status(event, entry_of("profile_reminder").only_for, among)
     lacking = await profiles.lacking(event.guild_id, coming)
     return tuple(one for one in coming if one in lacking)
 
 
-async def _with_status(event: Event, statuses: Sequence[str], among: Sequence[int] | None) -> tuple[int, ...]:
+async def _with_status(event: Event, said: Collection[SignupStatus], among: Sequence[int] | None) -> tuple[int, ...]:
+    statuses = sorted(status.value for status in said)
     only = "" if among is None else f" AND user_id IN {in_list(among, first=2 + len(statuses))}"
     rows = await fetch(
         f"SELECT user_id FROM event_signup WHERE event_id = $1 AND status IN {in_list(statuses, first=2)}{only}"  # noqa: S608

@@ -14,16 +14,11 @@ from bot.reminders import content, recipients, wording
 from bot.reminders.fan_out_reminder import FanOutReminder
 from bot.reminders.task_registry import ReminderContext, reminder_task
 from bot.scheduling.due import due_at
-from bot.scheduling.registry import REMINDERS, ScheduledReminder
+from bot.scheduling.registry import entry_of
 from models.event import Event
 from models.guild_settings import GuildSettings
 
-
-def _entry(key: str) -> ScheduledReminder:
-    return next(entry for entry in REMINDERS if entry.key == key)
-
-
-ANNOUNCEMENT = _entry("announcement")
+ANNOUNCEMENT = entry_of("announcement")
 
 
 async def announcement_target(event: Event) -> ChannelTarget | None:
@@ -77,10 +72,10 @@ async def _nobody(_event: Event, _among: object = None) -> tuple[int, ...]:
     return ()
 
 
-SIGNUP = FanOutReminder(_entry("signup_reminder"), recipients.to_sign_up, _signup_body)
-ATTENDANCE = FanOutReminder(_entry("attendance_reminder"), recipients.to_confirm, _attendance_body)
+SIGNUP = FanOutReminder(entry_of("signup_reminder"), recipients.to_sign_up, _signup_body)
+ATTENDANCE = FanOutReminder(entry_of("attendance_reminder"), recipients.to_confirm, _attendance_body)
 ATTENDANCE_BY_POST = FanOutReminder(ATTENDANCE.entry, _nobody, _attendance_body)
-PROFILE = FanOutReminder(_entry("profile_reminder"), recipients.to_fill_in, _profile_body)
+PROFILE = FanOutReminder(entry_of("profile_reminder"), recipients.to_fill_in, _profile_body)
 
 
 @reminder_task("send_signup_reminder")

@@ -8,7 +8,7 @@ CONTRIBUTING.md. Source: event-reminder-scheduling.md, "Registry pattern".
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from models.states import EventState
+from models.states import ATTENDING, EventState, SignupStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,7 @@ class ScheduledReminder:
 
     ``task_name`` is a name, resolved at dispatch: a callable here would be a circular import. ``log_source`` is the
     ``source`` of its rows in the message log. ``to_people``: it goes out by DM, so that each can switch it off.
+    ``only_for``: its DMs are for those alone who said one of these; empty: whom they are for is no answer of theirs.
     """
 
     key: str
@@ -28,6 +29,7 @@ class ScheduledReminder:
     log_source: str
     requires_repeater: bool = False
     to_people: bool = True
+    only_for: frozenset[SignupStatus] = frozenset()
 
     @property
     def words(self) -> str:
@@ -92,6 +94,7 @@ REMINDERS: tuple[ScheduledReminder, ...] = checked(
             enabled_field="discord_confirm_attendance",
             required_states=frozenset({EventState.SIGNUPS_OPEN, EventState.ROLL_CALL}),
             log_source="attendance_reminder",
+            only_for=frozenset({SignupStatus.SIGNED_UP}),
         ),
         ScheduledReminder(
             key="profile_reminder",
@@ -100,9 +103,15 @@ REMINDERS: tuple[ScheduledReminder, ...] = checked(
             enabled_field="discord_profile_reminder",
             required_states=frozenset({EventState.SIGNUPS_OPEN, EventState.ROLL_CALL}),
             log_source="profile_reminder",
+            only_for=ATTENDING,
         ),
     )
 )
+
+
+def entry_of(key: str) -> ScheduledReminder:
+    """Return the entry of a key that the code itself names."""
+    return next(entry for entry in REMINDERS if entry.key == key)
 
 
 def words_of(name: str) -> str:

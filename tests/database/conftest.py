@@ -3,7 +3,7 @@ What keeps the database tests quick.
 
 A worker's tests share one migrated database that is emptied after each of them: making one costs a hundred times as
 much. It waits for no disk; the server's other databases do, since ``tocsin run`` refuses one that does not. What the
-planted faults raise is logged as plain text.
+planted faults raise is logged as plain text. And what many of them begin with: a Discord, and processes.
 """
 
 import asyncio
@@ -15,6 +15,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 import structlog
+
+from bot.clock import ManualClock
+from tests.builders import FakeDiscord
+from tests.people import Fleet
 
 # As good as new: nobody else connected, no row, every id from 1 on.
 _EMPTY = (
@@ -84,3 +88,15 @@ def _plain_tracebacks() -> None:
             structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
         ]
     )
+
+
+@pytest.fixture
+def discord(clock: ManualClock) -> FakeDiscord:
+    """Return a Discord as the services see it; a module that needs another has its own."""
+    return FakeDiscord(clock)
+
+
+@pytest.fixture
+def fleet(discord: FakeDiscord, clock: ManualClock) -> Fleet:
+    """Return processes that share a database, a clock and the Discord."""
+    return Fleet(discord, clock)

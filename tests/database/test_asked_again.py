@@ -24,16 +24,6 @@ SENT = "Sent already, and not sent again: attendance reminder."
 PUT_OFF = START + 3 * HOUR
 
 
-@pytest.fixture
-def discord(clock: ManualClock) -> FakeDiscord:
-    return FakeDiscord(clock)
-
-
-@pytest.fixture
-def fleet(discord: FakeDiscord, clock: ManualClock) -> Fleet:
-    return Fleet(discord, clock)
-
-
 async def propose(event: Event, to: dt.datetime, *, now: dt.datetime) -> Reply:
     desk = EventTimes(Agenda(), debounce=3 * SECOND, default_timezone="UTC")
     typed = f"<t:{int(to.timestamp())}:F>"

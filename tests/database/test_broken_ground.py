@@ -2,25 +2,12 @@
 
 import datetime as dt
 
-import pytest
-
-from bot.clock import ManualClock
 from bot.leases.failures import ErrorClass
 from tests.builders import CHANNEL, DAY, HOUR, MINUTE, OPS_CHANNEL, SECOND, FakeDiscord, make_event, make_guild, refused
 from tests.conftest import START
 from tests.people import PEOPLE, Fleet, each_once, know, reached, signup_event
 
 NOW = START
-
-
-@pytest.fixture
-def discord(clock: ManualClock) -> FakeDiscord:
-    return FakeDiscord(clock)
-
-
-@pytest.fixture
-def fleet(discord: FakeDiscord, clock: ManualClock) -> Fleet:
-    return Fleet(discord, clock)
 
 
 def posted_at(discord: FakeDiscord) -> list[dt.timedelta]:

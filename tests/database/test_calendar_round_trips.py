@@ -19,7 +19,7 @@ from models.event import Event
 from models.event_repeater import EventRepeater
 from tests.builders import DAY, GUILD, OTHER_GUILD, event_row, make_event, make_guild
 from tests.program_calendars import EXPECTED, NOW, program_file, seen_by_another_library
-from tests.schedules import Entry, community_meetings
+from tests.schedules import Entry, community_or_skip
 
 MARA = 11
 YEAR_BEGINS, YEAR_ENDS = dt.datetime(2026, 1, 1, tzinfo=dt.UTC), dt.datetime(2027, 1, 1, tzinfo=dt.UTC)
@@ -114,9 +114,7 @@ def by_us(found: CalendarFile) -> list[tuple[dt.datetime, str]]:
 
 
 async def test_a_real_communitys_calendar_is_the_same_for_a_year_as_it_comes_and_as_it_goes(database: str) -> None:
-    schedule = community_meetings()
-    if schedule is None:
-        pytest.skip("no schedule of a real community beside this repository")
+    schedule = community_or_skip()
     raw = community_calendar(schedule["series"])
 
     ours = await moved_in(raw, GUILD, now=YEAR_BEGINS)

@@ -64,16 +64,6 @@ INTERVAL = SECOND / 5
 MILLISECOND = dt.timedelta(milliseconds=1)
 
 
-@pytest.fixture
-def discord(clock: ManualClock) -> FakeDiscord:
-    return FakeDiscord(clock)
-
-
-@pytest.fixture
-def fleet(discord: FakeDiscord, clock: ManualClock) -> Fleet:
-    return Fleet(discord, clock)
-
-
 def queue_options(**changes: object) -> ServiceOptions:
     """The figures of the file, with some of the queue's changed."""
     return ServiceOptions(dm_queue=DmQueueOptions(**changes))  # type: ignore[arg-type]

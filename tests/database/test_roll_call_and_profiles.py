@@ -54,16 +54,6 @@ ATTENDANCE: dict[str, Any] = {"discord_confirm_attendance": True, "discord_confi
 PROFILE: dict[str, Any] = {"discord_profile_reminder": True, "discord_profile_reminder_hours": 24}
 
 
-@pytest.fixture
-def discord(clock: ManualClock) -> FakeDiscord:
-    return FakeDiscord(clock)
-
-
-@pytest.fixture
-def fleet(discord: FakeDiscord, clock: ManualClock) -> Fleet:
-    return Fleet(discord, clock)
-
-
 def posts(discord: FakeDiscord, channel_id: int = CHANNEL) -> list[OutgoingMessage]:
     return [post.message for post in discord.in_channel(channel_id)]
 

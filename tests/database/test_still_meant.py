@@ -21,16 +21,6 @@ WHO = PEOPLE[0]
 Meanwhile = Callable[[Event], Awaitable[object]]
 
 
-@pytest.fixture
-def discord(clock: ManualClock) -> FakeDiscord:
-    return FakeDiscord(clock)
-
-
-@pytest.fixture
-def fleet(discord: FakeDiscord, clock: ManualClock) -> Fleet:
-    return Fleet(discord, clock)
-
-
 async def declines(event: Event) -> None:
     await EventSignup.filter(event_id=event.id, user_id=WHO).update(status=SignupStatus.DECLINED)
 

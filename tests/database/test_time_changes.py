@@ -2,8 +2,6 @@
 
 import datetime as dt
 
-import pytest
-
 from bot.changes.event_time import EventTimes
 from bot.clock import ManualClock
 from bot.leases.failures import ErrorClass
@@ -23,16 +21,6 @@ from tests.people import PEOPLE, Fleet, asked_event, each_once, know, opt_out, r
 
 SOURCE = "time_changed"
 LATER = START + 3 * DAY
-
-
-@pytest.fixture
-def discord(clock: ManualClock) -> FakeDiscord:
-    return FakeDiscord(clock)
-
-
-@pytest.fixture
-def fleet(discord: FakeDiscord, clock: ManualClock) -> Fleet:
-    return Fleet(discord, clock)
 
 
 async def move(

@@ -250,14 +250,14 @@ async def test_a_stop_while_a_bot_enters_leaves_no_instance(
     bot = new_bot(extensions=())
     await bot._async_setup_hook()
     register = bot.services.register
-    count, written, goes_on = register._count, asyncio.Event(), asyncio.Event()
+    say_alive, written, goes_on = register._say_alive, asyncio.Event(), asyncio.Event()
 
-    async def _held(now: dt.datetime) -> None:
+    async def _held(now: dt.datetime) -> bool:
         written.set()
         await goes_on.wait()
-        await count(now)
+        return await say_alive(now)
 
-    monkeypatch.setattr(register, "_count", _held)
+    monkeypatch.setattr(register, "_say_alive", _held)
     if is_told_first:
         await bot.shut_down(grace=GRACE)
     entering = asyncio.create_task(bot.setup_hook())

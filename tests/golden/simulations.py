@@ -6,26 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from bot.demo.counts import Counts
 from bot.demo.sightings import Sighting
 from bot.demo.simulate import Simulation, simulate
 from bot.events.schedule_file import read_schedule
-from tests.schedules import Message, community_meetings, expected_messages
+from tests.schedules import Message, expected_messages
 
 START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 _A_SECOND = dt.timedelta(seconds=1)
 _DMS_A_SECOND = 5
 
 Schedule = dict[str, Any]
-
-
-def community_or_skip() -> Schedule:
-    schedule = community_meetings()
-    if schedule is None:
-        pytest.skip("../shared/data/community-meetings.json is not beside this checkout")
-    return schedule
 
 
 async def run(

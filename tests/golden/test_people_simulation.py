@@ -13,8 +13,14 @@ from bot.leases.keys import MessageKey
 from bot.leases.ledger import Lease
 from bot.leases.parents import ParentLeases
 from bot.transactions import fetch
-from tests.golden.simulations import assert_each_once, assert_on_time, community_or_skip, faultless, run
-from tests.schedules import community_meetings, mixed_schedule, with_all_reminders, with_varied_reminders
+from tests.golden.simulations import assert_each_once, assert_on_time, faultless, run
+from tests.schedules import (
+    community_meetings,
+    community_or_skip,
+    mixed_schedule,
+    with_all_reminders,
+    with_varied_reminders,
+)
 
 
 async def test_the_real_schedule_reaches_everybody_once_and_in_time(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from bot.leases.ledger import Lease
 from bot.reminders import fire
 from bot.scheduling.registry import REMINDERS
 from bot.transactions import fetch
-from tests.golden.simulations import START, assert_each_once, assert_on_time, community_or_skip, faultless, run
-from tests.schedules import community_meetings, mixed_schedule, with_all_reminders
+from tests.golden.simulations import START, assert_each_once, assert_on_time, faultless, run
+from tests.schedules import community_meetings, community_or_skip, mixed_schedule, with_all_reminders
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -52,6 +52,41 @@ def unknown_command(words: str, known: dict[str, frozenset[str]]) -> bool:
     return True
 
 
+@pytest.mark.parametrize(
+    ("words", "is_unknown"),
+    [
+        ("event", False),
+        ("event move", False),
+        ("event move when", False),
+        ("event move where", True),
+        ("event explode", True),
+        ("explode", True),
+        ("events", False),
+        ("events when", True),
+    ],
+)
+def test_a_command_or_an_option_that_is_not_there_is_found(words: str, *, is_unknown: bool) -> None:
+    known = {"event move": frozenset({"event", "when"}), "event edit": frozenset({"event"}), "events": frozenset[str]()}
+
+    assert unknown_command(words, known) is is_unknown
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "broken"),
+    [
+        ("Press `/event move`.", ["/event move"], []),
+        ("See [there](gone.md#it).", [], ["gone.md#it"]),
+        ("# Here it is\n[up](#here-it-is), [down](#there)", [], ["#there"]),
+    ],
+)
+def test_what_a_planted_document_names_is_seen(tmp_path: Path, text: str, code: list[str], broken: list[str]) -> None:
+    document = tmp_path / "guide.md"
+    document.write_text(text)
+
+    assert list(code_spans(document)) == code
+    assert broken_links(document) == broken
+
+
 async def test_every_command_that_a_document_names_is_there_with_its_options(bot: TocsinBot) -> None:
     known = options_of_commands(bot)
     named = [
@@ -179,13 +214,17 @@ def test_every_log_line_and_field_that_operating_names_stands_in_the_code() -> N
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_every_link_leads_somewhere(path: Path) -> None:
+    assert broken_links(path) == []
+
+
+def broken_links(path: Path) -> list[str]:
+    """Return the links of a document that lead to no file, or to none of its headings."""
     broken = []
     for target, anchor in LINK.findall(path.read_text()):
         found = path.parent / target if target else path
         if not found.exists() or (anchor and anchor not in anchors(found)):
             broken.append(f"{target}#{anchor}")
-
-    assert broken == []
+    return broken
 
 
 def anchors(path: Path) -> set[str]:

@@ -13,7 +13,7 @@ from bot.events.series_spec import SeriesSpec
 from bot.times.recurrence import SeriesRule, occurrences
 from models.states import Frequency, MonthEnd
 from tests.calendars import DETAILS, FROM, NOW, TO, own_instants, read, read_instants, series, within
-from tests.schedules import community_meetings, mixed_schedule
+from tests.schedules import community_or_skip, mixed_schedule
 
 UNTIL = dt.date(2030, 12, 31)
 SUNDAY = SeriesRule(
@@ -65,9 +65,7 @@ def test_every_kind_of_series_is_read_as_we_mean_it(entry: dict[str, object]) ->
 
 
 def test_a_real_communitys_meetings_are_read_as_we_mean_them() -> None:
-    schedule = community_meetings()
-    if schedule is None:
-        pytest.skip("no schedule of a real community beside this repository")
+    schedule = community_or_skip()
     specs = [SeriesSpec.model_validate(entry) for entry in schedule["series"]]
     entries = [
         SeriesEntry(f"{number}@tests", Details(spec.name, "", 60), spec.rule, NOW, {})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.errors import BotError
 from bot.events.schedule_file import ScheduleFileError, read_schedule
 from bot.events.series_spec import SeriesSpec
-from tests.schedules import community_meetings, mixed_schedule
+from tests.schedules import community_or_skip, mixed_schedule
 
 LEAST = {
     "name": "Raid night",
@@ -65,9 +65,7 @@ def test_the_mixed_schedule_is_a_good_file() -> None:
 
 
 def test_a_real_communitys_schedule_is_a_good_file() -> None:
-    schedule = community_meetings()
-    if schedule is None:
-        pytest.skip("no schedule of a real community beside this repository")
+    schedule = community_or_skip()
 
     assert len(read_schedule(written(schedule))) == len(schedule["series"])
 

@@ -6,7 +6,7 @@ import pytest
 
 from bot.events.series_spec import SeriesSpec
 from bot.times.recurrence import occurrences
-from tests.schedules import Entry, community_meetings, expected_announcements, expected_occurrences, mixed_schedule
+from tests.schedules import Entry, community_or_skip, expected_announcements, expected_occurrences, mixed_schedule
 
 MIXED = mixed_schedule()["series"]
 START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
@@ -28,9 +28,7 @@ def test_the_oracle_and_the_bot_lay_out_the_same_occurrences(entry: Entry) -> No
 
 
 def test_the_oracle_and_the_bot_agree_on_a_real_communitys_meetings() -> None:
-    schedule = community_meetings()
-    if schedule is None:
-        pytest.skip("no schedule of a real community beside this repository")
+    schedule = community_or_skip()
     first, last = dt.date(2026, 1, 1), dt.date(2027, 12, 31)
 
     for entry in schedule["series"]:
